@@ -1,0 +1,64 @@
+# Everything here needs only git, make, Python >= 3.11 and a package index.
+#   PYTHON    the interpreter that creates .venv
+#   PIP_ARGS  extra arguments for every pip install
+
+PYTHON ?= $(shell for p in python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PIP_ARGS ?=
+
+BIN := .venv/bin
+STAMP := .venv/.installed
+BENCH_STAMP := .venv/.installed-bench
+INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
+
+BENCHMARKS := $(wildcard benchmarks/[a-z]*.py)
+RESULTS := $(BENCHMARKS:benchmarks/%.py=benchmarks/results/%.json)
+
+# pytest-xdist runs one worker per core: one thread each.
+test test-slow: export OMP_NUM_THREADS = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-slow lint types check bench clean $(RESULTS)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## create .venv and install gralis with the extras dev and demo
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python >= 3.11 not found: make venv PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(INSTALL) -e ".[dev,demo]"
+	@touch $@
+
+demo: $(STAMP) ## explain a few photographs; the results go to demo-output/
+	$(BIN)/python -m gralis.demo --out demo-output
+
+test: $(STAMP) ## run the tests and the docstring examples, except those marked slow
+	$(BIN)/python -m pytest -q -n auto
+
+test-slow: $(STAMP) ## run the tests marked slow
+	$(BIN)/python -m pytest -q -n auto -m slow
+
+lint: $(STAMP) ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP) ## check types, strictly
+	$(BIN)/mypy
+
+check: lint types test ## lint, types and test
+
+bench: $(RESULTS) ## run every benchmark; each writes benchmarks/results/<name>.json
+
+$(BENCH_STAMP): $(STAMP)
+	$(INSTALL) -e ".[dev,bench]"
+	@touch $@
+
+$(RESULTS): benchmarks/results/%.json: benchmarks/%.py $(BENCH_STAMP)
+	@mkdir -p $(@D)
+	$(BIN)/python $< --out $@
+
+clean: ## remove caches, builds and demo-output/; .venv and benchmark results stay
+	rm -rf build dist site demo-output .coverage htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

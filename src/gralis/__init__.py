@@ -1,0 +1,40 @@
+"""gralis: explanations of machine-learning predictions that come with an error certificate.
+
+>>> import torch, gralis
+>>> model = torch.nn.Linear(4, 1).eval()
+>>> explanation = gralis.explain(model, torch.ones(4), baseline=0.0)
+>>> explanation.values.shape
+(4,)
+"""
+
+from gralis import baselines, features, models, plans, targets
+from gralis.errors import BudgetError, GralisError, ModelError
+from gralis.explain import cost, explain
+from gralis.explanation import Explanation, Sweep
+from gralis.features import Features
+from gralis.kernels import Gaussian, SizeKernel, Uniform
+from gralis.ledger import Ledger
+from gralis.models import Model
+from gralis.version import __version__
+
+__all__ = [
+    "BudgetError",
+    "Explanation",
+    "Features",
+    "Gaussian",
+    "GralisError",
+    "Ledger",
+    "Model",
+    "ModelError",
+    "SizeKernel",
+    "Sweep",
+    "Uniform",
+    "__version__",
+    "baselines",
+    "cost",
+    "explain",
+    "features",
+    "models",
+    "plans",
+    "targets",
+]

@@ -1,0 +1,30 @@
+"""Arithmetic on ledger rows; no model.
+
+adjusted   the shared plan: surrogate + cross-fitted remainder + checksum
+plain      weighted rays: exhaustive and independent plans
+ratio      Algorithm 1
+endpoint   marginal differences of coalition values
+"""
+
+from __future__ import annotations
+
+from gralis.estimators import adjusted, endpoint, plain, ratio
+from gralis.estimators.result import Estimate
+from gralis.estimators.weights import effective_rays, importance
+from gralis.kernels import Kernel
+from gralis.laws import Array
+from gralis.ledger import Ledger
+
+__all__ = ["Estimate", "effective_rays", "estimate", "importance"]
+
+
+def estimate(ledger: Ledger, kernel: Kernel, squared_distance: Array, weights: Array, method: str) -> Estimate:
+    """phi of one kernel from a ledger, by the estimator of its plan; squared_distance (n_baselines, n_features)."""
+    if method == "ratio":
+        return ratio.estimate(ledger, kernel, squared_distance, weights)
+    laws = [kernel.bind(row) for row in squared_distance]
+    if method == "endpoint":
+        return endpoint.estimate(ledger, laws, weights)
+    if method == "adjusted":
+        return adjusted.estimate(ledger, laws, weights)
+    return plain.estimate(ledger, laws, weights, exact=method == "exact")

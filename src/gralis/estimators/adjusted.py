@@ -1,0 +1,110 @@
+"""The shared plan's estimate: phi_hat = phi(surrogate) + mean over replicates of sum W (ray - surrogate's ray).
+
+Unbiased whatever the surrogate, because a replicate is only ever compared with one that was fitted without it
+(cross-fitting). Lemma A then removes node noise: c(T) = sum_i ray_i - v(T) has mean zero over the nodes, so a
+multiple of it, again learnt without the replicate, is taken off each member. Among a few surrogates the one whose
+replicates agree best is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.estimators.result import Estimate
+from gralis.estimators.surrogates import Drift, Lesson, Potential, Surrogate, n_monomials
+from gralis.estimators.weights import importance
+from gralis.laws import Array, Law
+from gralis.ledger import Ledger
+from gralis.plans.sheet import CENSUS
+
+_MOST_FOLDS = 5
+_MOST_MONOMIALS = 1200  # a fit must stay cheap beside the model
+_CLEARLY = 0.95  # a richer surrogate must lower the variance by this factor
+_LADDER = ((2, 2), (4, 3), (3, 3, 3), (6, 4, 3), (8, 5))
+
+
+def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
+    """The adjusted estimate of phi for these laws, with the surrogate whose replicates agree best."""
+    weights = importance(ledger, laws, baseline_weights)
+    rays, folds = _by_lemma_a(ledger), _folds(ledger)
+    best: Estimate | None = None
+    for name, surrogate in _surrogates(ledger, laws, baseline_weights, weights):
+        found = Estimate.mean(_cross_fitted(ledger, rays, weights, surrogate, folds), f"adjusted rays ({name})")
+        if best is None or (found.departures**2).sum() < _CLEARLY * (best.departures**2).sum():
+            best = found
+    assert best is not None  # the constant is always there
+    return best
+
+
+def _by_lemma_a(ledger: Ledger) -> Array:
+    """The rays; where T = {i} and v(T) is known the ray is v(T) itself, without any node."""
+    known = (ledger.sizes == 1) & np.isfinite(ledger.value)
+    return np.where(known[:, None], ledger.masks * np.nan_to_num(ledger.value)[:, None], ledger.rays)
+
+
+def _folds(ledger: Ledger) -> NDArray[np.int64]:
+    """The fold of each ray: replicates dealt in turn; pilot and census rays teach every fold."""
+    n_folds = min(_MOST_FOLDS, ledger.n_replicates)
+    return np.where(ledger.replicate >= 0, ledger.replicate % n_folds, -1)
+
+
+def _surrogates(
+    ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, weights: Array
+) -> Iterator[tuple[str, Surrogate]]:
+    """Candidates from plain to rich, as far as the number of points supports them."""
+    slope = ledger.stretch[:, None] * ledger.gradient
+    lesson = Lesson(ledger, slope, weights[ledger.ray], laws, baseline_weights)
+    yield "constant", Drift(lesson, 1)
+    per_feature = ledger.masks[ledger.ray].sum(0).min()
+    if per_feature >= 24:
+        yield "drift", Drift(lesson, 7)
+    n_equations = int(ledger.masks[ledger.ray].sum())
+    for degrees in _LADDER:
+        if n_monomials(ledger.n_features, degrees) <= min(_MOST_MONOMIALS, n_equations / 3):
+            yield f"potential{degrees}", Potential(lesson, degrees)
+
+
+def _cross_fitted(ledger: Ledger, rays: Array, weights: Array, surrogate: Surrogate, folds: NDArray[np.int64]) -> Array:
+    """One estimate per replicate; a replicate meets only what was learnt without it."""
+    estimates = np.zeros((ledger.n_replicates, ledger.n_features))
+    scale = (ledger.weight / ledger.stretch)[:, None]
+    single = ledger.sizes == 1
+    for fold in range(folds.max() + 1):
+        learn = folds != fold
+        guess = surrogate.fit(learn)
+        predicted = ledger.sum_points(scale * guess.slope) * ledger.masks
+        exact_single = single & np.isfinite(ledger.value)
+        predicted = np.where(exact_single[:, None], ledger.masks * guess.value[:, None], predicted)
+        left = rays - predicted
+        left = _without_checksum(ledger, left, guess.value, weights, learn)
+        part = weights * left
+        census = part[ledger.replicate == CENSUS].sum(0)
+        for replicate in np.unique(ledger.replicate[folds == fold]):
+            estimates[replicate] = guess.phi + census + part[ledger.replicate == replicate].sum(0)
+    return estimates
+
+
+def _without_checksum(
+    ledger: Ledger, left: Array, guessed_value: Array, weights: Array, learn: NDArray[np.bool_]
+) -> Array:
+    """left_i - (b_i share_i(T) + b'_i / |T|) c(T), c the checksum of what the surrogate left; b learnt on `learn`."""
+    usable = np.isfinite(ledger.value) & (ledger.nodes_per_ray > 0) & (ledger.sizes > 1)
+    if not usable.any():
+        return left
+    check = np.where(usable, left.sum(1) - (np.nan_to_num(ledger.value) - guessed_value), 0.0)
+    taught = usable & learn
+    noise = (left[taught] ** 2).sum(0) / np.maximum(ledger.masks[taught].sum(0), 1) + 1e-300
+    share = ledger.masks * noise
+    share /= share.sum(1, keepdims=True)
+    even = ledger.masks / ledger.sizes[:, None]
+    regressors = np.stack([share, even], axis=2) * check[:, None, None]  # (n_rays, n_features, 2)
+    squares = weights[taught] ** 2
+    normal = np.einsum("rif,rig,ri->ifg", regressors[taught], regressors[taught], squares)
+    right = np.einsum("rif,ri,ri->if", regressors[taught], left[taught], squares)
+    ridge = 1e-3 * np.einsum("iff->i", normal)[:, None] + 1e-300
+    normal[:, np.arange(2), np.arange(2)] += ridge
+    coefficients = np.linalg.solve(normal, right[:, :, None])[:, :, 0]
+    return np.asarray(left - np.einsum("rif,if->ri", regressors, coefficients))

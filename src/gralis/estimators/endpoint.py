@@ -1,0 +1,51 @@
+"""phi_i = (1 / Z_i) sum_S w(|S|) pi(S) (v(S u i) - v(S)): the endpoint form, from coalition values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gralis.estimators.plain import per_replicate
+from gralis.estimators.result import Estimate
+from gralis.laws import Array, Law
+from gralis.ledger import Ledger
+
+
+def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
+    """Exact on all coalitions; on permutations, the mean over them of pi(S) (v(S u i) - v(S)) / Z_i."""
+    exact = bool((ledger.owner < 0).all())
+    differences = np.zeros(ledger.masks.shape)
+    for number in range(len(laws)):
+        rows = np.flatnonzero(ledger.baseline == number)
+        part = ledger.value[rows]
+        differences[rows] = _all_pairs(part, ledger.n_features) if exact else _along_orders(ledger, rows)
+    weights = np.zeros(ledger.masks.shape)
+    for number, (law, share) in enumerate(zip(laws, baseline_weights, strict=True)):
+        rows = ledger.baseline == number
+        weights[rows] = share * np.exp(
+            law.log_conditional(ledger.masks[rows]) - _log_draws(ledger, rows, exact)[:, None]
+        )
+    return Estimate.mean(per_replicate(ledger, weights * differences), "endpoint differences", exact)
+
+
+def _all_pairs(value: Array, n_features: int) -> Array:
+    """v(T) - v(T \\ i) for every coalition in the order of `all_masks`, zero where i is not in T."""
+    table = np.concatenate([[0.0], value])
+    codes = np.arange(1, 2**n_features)[:, None]
+    bits = 1 << np.arange(n_features)
+    return np.where(codes & bits, table[codes] - table[codes & ~bits], 0.0)
+
+
+def _along_orders(ledger: Ledger, rows: np.ndarray) -> Array:
+    """v(T) - v(T before its owner joined), in the owner's column: rows lie in order along each permutation."""
+    value = ledger.value[rows]
+    before = np.where(ledger.sizes[rows] == 1, 0.0, np.concatenate([[0.0], value[:-1]]))
+    differences = np.zeros((len(rows), ledger.n_features))
+    differences[np.arange(len(rows)), ledger.owner[rows]] = value - before
+    return differences
+
+
+def _log_draws(ledger: Ledger, rows: np.ndarray, exact: bool) -> Array:
+    """log of how often (T, i) is expected in a replicate: as T itself, divided by the |T| possible owners."""
+    return np.asarray(ledger.log_rate[rows] - (0.0 if exact else np.log(ledger.sizes[rows])))

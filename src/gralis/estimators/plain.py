@@ -1,0 +1,26 @@
+"""phi_hat = mean over replicates of sum W_i(T) ray_i(T): unbiased, no adjustment; exact on an exhaustive ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gralis.estimators.result import Estimate
+from gralis.estimators.weights import importance
+from gralis.laws import Array, Law
+from gralis.ledger import Ledger
+
+
+def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, *, exact: bool = False) -> Estimate:
+    """The weighted sum of each replicate's rays."""
+    contributions = importance(ledger, laws, baseline_weights) * ledger.rays
+    return Estimate.mean(per_replicate(ledger, contributions), "weighted rays", exact)
+
+
+def per_replicate(ledger: Ledger, rows: Array) -> Array:
+    """Sum rows (n_rays, ...) over the rays of each replicate; pilot and census are left out."""
+    counted = ledger.replicate >= 0
+    total = np.zeros((ledger.n_replicates, *rows.shape[1:]))
+    np.add.at(total, ledger.replicate[counted], rows[counted])
+    return total

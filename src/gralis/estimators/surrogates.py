@@ -1,0 +1,197 @@
+"""Cheap models of the gradient whose GRALIS values are known exactly: what is left over has a small variance.
+
+On the scale s of the node density a ray runs straight through s in [0, 1]. A surrogate predicts the gradient at every
+point of the ledger, the value v(T) it implies, and its own phi under the law, all by closed forms:
+
+    Drift      gradient_i = sum_b beta_ib B_b(s, |T| / n)             each feature on its own, for any n
+    Potential  gradient   = d/dz of a polynomial G(z) at z = s 1_T    all features share one G, interactions included
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import comb
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.laws import Array, Law
+from gralis.ledger import Ledger
+
+_RIDGE = 1e-5  # relative to each monomial's own sum of squares, and growing with its degree
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What surrogates learn from: slope[p, i] = gradient_i per unit of s at point p, with trust W_i(T) in it."""
+
+    ledger: Ledger
+    slope: Array  # (n_points, n_features)
+    trust: Array  # (n_points, n_features), zero outside T
+    laws: Sequence[Law]
+    baseline_weights: Array
+
+    @property
+    def sizes(self) -> Array:
+        """|T| / n of every ray."""
+        return np.asarray(self.ledger.sizes / self.ledger.n_features)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """A fitted surrogate, at the ledger's own rays: slopes at its points, v(T), and its exact phi."""
+
+    slope: Array  # (n_points, n_features)
+    value: Array  # (n_rays,)
+    phi: Array  # (n_features,)
+
+
+class Surrogate(Protocol):
+    """One lesson, many fits: `fit` learns from the given rays only, and predicts for all."""
+
+    def fit(self, rays: NDArray[np.bool_]) -> Prediction: ...
+
+
+class Drift:
+    """gradient_i = sum_b beta_ib B_b(s, tau), tau = |T| / n: a constant, a drift along the ray, a drift with size."""
+
+    def __init__(self, lesson: Lesson, n_terms: int) -> None:
+        self._lesson = lesson
+        ledger = lesson.ledger
+        s = 2 * ledger.place - 1
+        tau = lesson.sizes - 0.5
+        at = tau[ledger.ray]
+        terms = [np.ones_like(s), at, s, at * s, s**2 - 1 / 3, at**2, s**3 - 0.6 * s]
+        self._terms = np.stack(terms[:n_terms], axis=1)  # (n_points, n_terms)
+        flat = np.zeros_like(tau)
+        self._integrals = np.stack([np.ones_like(tau), tau, flat, flat, flat, tau**2, flat][:n_terms], axis=1)
+        self._products = np.einsum("pa,pb->pab", self._terms, self._terms).reshape(len(s), -1)
+
+    @cached_property
+    def _moments(self) -> Array:
+        """E[B_b | i in T], averaged over the baselines: (n_terms, n_features)."""
+        moments = sum(
+            w * law.size_moments() for w, law in zip(self._lesson.baseline_weights, self._lesson.laws, strict=True)
+        )
+        one, first, second = np.asarray(moments)
+        zero = np.zeros_like(one)
+        table = [one, first - one / 2, zero, zero, zero, second - first + one / 4, zero]
+        return np.stack(table[: self._terms.shape[1]])
+
+    def fit(self, rays: NDArray[np.bool_]) -> Prediction:
+        lesson, k = self._lesson, self._terms.shape[1]
+        ledger = lesson.ledger
+        points = rays[ledger.ray]
+        trust = lesson.trust[points]  # (points, n_features)
+        normal = (self._products[points].T @ trust).T.reshape(-1, k, k)
+        right = (self._terms[points].T @ (trust * lesson.slope[points])).T
+        # A ridge that only matters where a feature has been seen in few rays; the constant term is hardly shrunk.
+        scale = normal[:, 0, 0] / max(k, 1)
+        ridge = 1e-2 * scale[:, None] * np.concatenate([[1e-4], np.ones(k - 1)]) + 1e-300
+        normal[:, np.arange(k), np.arange(k)] += ridge
+        beta = np.linalg.solve(normal, right[:, :, None])[:, :, 0]  # (n_features, n_terms)
+        slope = self._terms @ beta.T
+        value = (ledger.masks * (self._integrals @ beta.T)).sum(1)
+        return Prediction(slope, value, (self._moments * beta.T).sum(0))
+
+
+class Potential:
+    """gradient_i = dG/dz_i at z = s 1_T, G = sum_m beta_m z^m; `degrees[k]` bounds the monomials in k + 1 features."""
+
+    def __init__(self, lesson: Lesson, degrees: Sequence[int]) -> None:
+        self._lesson = lesson
+        self._exponents, self._support = monomials(lesson.ledger.n_features, degrees)
+        self._degree = self._exponents.sum(1)
+
+    @cached_property
+    def _member(self) -> Array:
+        """Masks with a column of ones, the padding of the supports."""
+        masks = self._lesson.ledger.masks
+        return np.concatenate([masks, np.ones((len(masks), 1))], axis=1)
+
+    @cached_property
+    def _contained(self) -> Array:
+        """1 where the monomial's features all lie in T: its value v(T), (n_rays, n_monomials)."""
+        return np.asarray(self._member[:, self._support].prod(2))
+
+    @cached_property
+    def _blocks(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], Array]]:
+        """For each feature: its points (i in T), the monomials that contain it, and their slopes there."""
+        ledger, blocks = self._lesson.ledger, []
+        powers = ledger.place[:, None] ** np.arange(self._degree.max())
+        for i in range(ledger.n_features):
+            columns = np.flatnonzero(self._exponents[:, i])
+            points = np.flatnonzero(ledger.masks[ledger.ray, i])
+            slopes = self._contained[np.ix_(ledger.ray[points], columns)]
+            slopes = slopes * powers[np.ix_(points, self._degree[columns] - 1)] * self._exponents[columns, i]
+            blocks.append((points, columns, slopes))
+        return blocks
+
+    @cached_property
+    def _phi(self) -> Array:
+        """phi_i of every monomial under the law, (n_features, n_monomials)."""
+        lesson, n = self._lesson, self._lesson.ledger.n_features
+        phi = np.zeros((n, len(self._exponents)))
+        for i in range(n):
+            columns = np.flatnonzero(self._exponents[:, i])
+            others = np.where(self._support[columns] == i, n, self._support[columns])
+            sets = np.concatenate([np.full((len(columns), 1), i), others], axis=1)
+            share = self._exponents[columns, i] / self._degree[columns]
+            for weight, law in zip(lesson.baseline_weights, lesson.laws, strict=True):
+                phi[i, columns] += weight * share * law.subset_moments(sets)
+        return phi
+
+    def fit(self, rays: NDArray[np.bool_]) -> Prediction:
+        lesson, ledger = self._lesson, self._lesson.ledger
+        size = len(self._exponents)
+        normal, right = np.zeros((size, size)), np.zeros(size)
+        for i, (points, columns, slopes) in enumerate(self._blocks):
+            used = rays[ledger.ray[points]]
+            trust = lesson.trust[points[used], i]
+            weighted = slopes[used] * trust[:, None]
+            normal[np.ix_(columns, columns)] += weighted.T @ slopes[used]
+            right[columns] += weighted.T @ lesson.slope[points[used], i]
+        known = rays & np.isfinite(ledger.value)
+        level = np.median(lesson.trust[lesson.trust > 0])  # a value counts like one typical slope
+        inside = self._contained[known]
+        normal += level * inside.T @ inside
+        right += level * inside.T @ ledger.value[known]
+        scale = np.sqrt(np.diag(normal)) + 1e-300
+        system = normal / scale[:, None] / scale + np.diag(_RIDGE * self._degree**2.0)
+        beta = np.linalg.solve(system, right / scale) / scale
+        slope = np.zeros_like(lesson.slope)
+        for i, (points, columns, slopes) in enumerate(self._blocks):
+            slope[points, i] = slopes @ beta[columns]
+        return Prediction(slope, self._contained @ beta, self._phi @ beta)
+
+
+def monomials(n_features: int, degrees: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Exponents (n_monomials, n_features), and the features of each, padded with n_features.
+
+    >>> monomials(2, (2, 2))[0].tolist()
+    [[1, 0], [2, 0], [0, 1], [0, 2], [1, 1]]
+    """
+    width = len(degrees)
+    exponents, supports = [], []
+    for order, most in enumerate(degrees, start=1):
+        powers = [p for p in itertools.product(range(1, most + 1), repeat=order) if sum(p) <= most]
+        for members in itertools.combinations(range(n_features), order):
+            for power in powers:
+                row = np.zeros(n_features, dtype=np.int64)
+                row[list(members)] = power
+                exponents.append(row)
+                supports.append([*members] + [n_features] * (width - order))
+    return np.array(exponents), np.array(supports)
+
+
+def n_monomials(n_features: int, degrees: Sequence[int]) -> int:
+    """How many monomials these degrees make.
+
+    >>> n_monomials(13, (3, 3, 3))
+    559
+    """
+    return sum(comb(n_features, order) * comb(most, order) for order, most in enumerate(degrees, start=1))

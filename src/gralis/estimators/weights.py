@@ -1,0 +1,27 @@
+"""Importance weights W_i(T) = q_i(T) / rate(T), exact for every kernel: sum W_i ray_i over a replicate is unbiased."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gralis.laws import Array, Law
+from gralis.ledger import Ledger
+
+
+def importance(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Array:
+    """W_i(T) for every ray and feature, zero outside T; one law per baseline, (n_rays, n_features)."""
+    weights = np.zeros(ledger.masks.shape)
+    for number, (law, share) in enumerate(zip(laws, baseline_weights, strict=True)):
+        rows = ledger.baseline == number
+        if rows.any():
+            log = law.log_conditional(ledger.masks[rows]) - ledger.log_rate[rows, None]
+            weights[rows] = share * np.exp(log)
+    return weights
+
+
+def effective_rays(weights: Array) -> Array:
+    """(sum W)^2 / sum W^2 for every feature: how many equally weighted rays the estimate is worth."""
+    squares = (weights**2).sum(0)
+    return np.asarray(np.divide(weights.sum(0) ** 2, squares, out=np.zeros_like(squares), where=squares > 0))

@@ -1,0 +1,268 @@
+"""Features: which coordinates of x are switched together. Every coordinate belongs to exactly one feature.
+
+x is a tuple of arrays ("leaves"); a feature may own coordinates of several leaves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from gralis.errors import GralisError, bad
+from gralis.labels import (
+    Labels,
+    Shape,
+    count,
+    describe,
+    fit,
+    integers,
+    renumber,
+    several,
+    shape_of,
+    shapes_of,
+    to_numpy,
+    whole,
+)
+from gralis.names import CoordinateNames, checked
+from gralis.superpixels import ChannelAxis, segment
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Features:
+    """`labels[leaf][coordinate]` = the feature that owns this coordinate, 0..n_features-1 without gaps.
+
+    >>> two = Features((np.array([0, 0, 1]),), ("left", "right"), "groups")
+    >>> two, two.sizes.tolist(), two.to_input(np.array([0.5, -2.0]))[0].tolist()
+    (Features(groups, 2 features over (3,)), [2, 1], [0.5, 0.5, -2.0])
+    """
+
+    labels: tuple[Labels, ...]  # one per leaf, shaped like the leaf; copied and made read-only
+    names: Sequence[str]  # (n_features,): a tuple, or CoordinateNames, which makes names on demand
+    kind: str
+    meta: Mapping[str, object] = field(default_factory=dict)  # what made them; plain JSON
+    n_features: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        given: object = self.labels
+        if not isinstance(given, tuple) or not given:
+            raise bad("labels", "Features", "a tuple with one integer array per leaf", describe(given))
+        labels = tuple(integers(leaf, "Features") for leaf in given)
+        for leaf in labels:
+            leaf.flags.writeable = False
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "n_features", count(labels))
+        object.__setattr__(self, "names", checked(self.names, self.n_features))
+        try:
+            object.__setattr__(self, "meta", json.loads(json.dumps(dict(self.meta))))
+        except (TypeError, ValueError) as error:
+            raise bad("meta", "Features", "a mapping that JSON can hold", f"{self.meta!r} ({error})") from error
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shape of every leaf."""
+        return tuple(leaf.shape for leaf in self.labels)
+
+    @property
+    def sizes(self) -> Labels:
+        """Coordinates per feature, (n_features,), over all leaves."""
+        return np.bincount(np.concatenate([leaf.ravel() for leaf in self.labels]))
+
+    def to_input(self, values: ArrayLike) -> tuple[NDArray[Any], ...]:
+        """values (n_features,) back on the leaves: each coordinate gets its feature's value."""
+        array = to_numpy(values)
+        if array.shape != (self.n_features,):
+            raise bad("values", "Features.to_input", f"of shape ({self.n_features},)", f"shape {array.shape}")
+        return tuple(array[leaf] for leaf in self.labels)
+
+    def fingerprint(self) -> str:
+        """sha256 of the numbered partition (shapes and labels); names, kind and meta do not enter."""
+        digest = hashlib.sha256(repr(self.shapes).encode())
+        for leaf in self.labels:
+            digest.update(np.ascontiguousarray(leaf, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        plural = "feature" if self.n_features == 1 else "features"
+        return f"Features({self.kind}, {self.n_features} {plural} over {' and '.join(map(str, self.shapes))})"
+
+
+def coordinates(shape_or_x: object, names: Sequence[str] | None = None) -> Features:
+    """Each coordinate is its own feature: labels = 0, 1, 2, ... in C order, leaf after leaf.
+
+    Takes a shape, an array, or a tuple of either (several leaves, named "x0[...]", "x1[...]").
+
+    >>> coordinates((2, 2)).names[3], coordinates(np.zeros(4)), coordinates(((2,), (3, 1))).names[2]
+    ('x[1,1]', Features(coordinates, 4 features over (4,)), 'x1[0,0]')
+    """
+    return _coordinates(shapes_of(shape_or_x, "coordinates"), names, None)
+
+
+def groups(
+    labels: object, names: Sequence[str] | None = None, shape: object = None, *, relabel: bool = False
+) -> Features:
+    """Features from integer labels: coordinates with the same label are one feature.
+
+    `shape`: the shape of x, when the labels have only its spatial part: they are repeated over the channel axes,
+    first (3, 224, 224) or last (224, 224, 3). A tuple of arrays labels several leaves, in one common numbering.
+    Labels with gaps raise, unless `relabel=True`, which renumbers them in increasing order.
+
+    >>> groups([[0, 1], [0, 1]], names=["left", "right"], shape=(3, 2, 2)).sizes.tolist()
+    [6, 6]
+    >>> groups([10, 30, 30], relabel=True).labels[0].tolist()
+    [0, 1, 1]
+    """
+    parts = labels if several(labels) else (labels,)
+    leaves = tuple(integers(leaf, "groups") for leaf in parts)
+    if shape is not None:
+        shapes = shapes_of(shape, "groups")
+        if len(shapes) != len(leaves):
+            raise bad("labels", "groups", f"one array per leaf, {len(shapes)} in all", f"{len(leaves)}")
+        leaves = tuple(fit(leaf, target) for leaf, target in zip(leaves, shapes, strict=True))
+    if relabel:
+        leaves = renumber(leaves)
+    if names is None:
+        names = [f"group {i}" for i in range(count(leaves))]
+    return Features(leaves, names, "groups")
+
+
+def columns(names: Sequence[str], groups: Mapping[str, Sequence[str]] | None = None) -> Features:
+    """A table row (n,): one feature per column; `groups` merges columns (one-hot codes) into one feature.
+
+    >>> row = columns(["age", "red", "blue"], groups={"color": ["red", "blue"]})
+    >>> row.names, row.labels[0].tolist()
+    (('age', 'color'), [0, 1, 1])
+    """
+    if isinstance(names, str) or not len(names):
+        raise bad("names", "columns", "a non-empty list of column names", repr(names))
+    owner: dict[str, str] = {}  # column -> its group
+    for group, members in (groups or {}).items():
+        if isinstance(members, str) or not len(members):
+            raise bad("groups", "columns", "a mapping group -> non-empty list of columns", f"{group!r}: {members!r}")
+        for column in map(str, members):
+            if [str(name) for name in names].count(column) != 1:
+                raise bad("groups", "columns", "made of columns that occur once in 'names'", repr(column))
+            if column in owner:
+                raise bad("groups", "columns", "such that no column is named twice", repr(column))
+            owner[column] = str(group)
+    # A feature stands where its first column stands; ungrouped columns stay apart even if they share a name.
+    keys = [("group", owner[str(c)]) if str(c) in owner else (i, str(c)) for i, c in enumerate(names)]
+    number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return Features((np.array([number[key] for key in keys]),), [name for _, name in number], "columns")
+
+
+def grid(shape: object, patch: int | Sequence[int]) -> Features:
+    """Patches over the last axes, shared by the channel axes before them; patches at the far edge may be smaller.
+
+    `patch`: an int (square, last two axes; last one of a 1-D x), or one int per axis: (h, w), (d, h, w), (t,).
+
+    >>> quarters = grid((3, 4, 4), 2)
+    >>> quarters.names, quarters.labels[0][0, 0].tolist()
+    (('r0c0', 'r0c1', 'r1c0', 'r1c1'), [0, 0, 1, 1])
+    """
+    full = shape_of(shape, "grid")
+    sides = tuple(patch) if isinstance(patch, Sequence) else (patch,) * min(2, len(full))
+    if not 0 < len(sides) <= min(3, len(full)) or not all(whole(side, 1) for side in sides):
+        allowed = f"a positive int, or one per axis, for at most the last {min(3, len(full))} axes of {full}"
+        raise bad("patch", "grid", allowed, repr(patch))
+    sides = tuple(int(side) for side in sides)
+    spatial = full[len(full) - len(sides) :]
+    counts = tuple(-(-size // side) for size, side in zip(spatial, sides, strict=True))
+    places = np.ix_(*(np.arange(size) // side for size, side in zip(spatial, sides, strict=True)))
+    labels = np.broadcast_to(np.ravel_multi_index(places, counts), full)
+    axes = "drc"[3 - len(sides) :]
+    names = ["".join(f"{a}{i}" for a, i in zip(axes, place, strict=True)) for place in np.ndindex(counts)]
+    return Features((labels,), names, "grid", {"patch": list(sides)})
+
+
+def channels(shape: object, axis: int = 0, names: Sequence[str] | None = None) -> Features:
+    """One feature per index of one axis.
+
+    >>> channels((3, 8, 8), names=["red", "green", "blue"]).sizes.tolist()
+    [64, 64, 64]
+    """
+    full = shape_of(shape, "channels")
+    if not whole(axis, -len(full)) or axis >= len(full):
+        raise bad("axis", "channels", f"an axis of a shape {full}", repr(axis))
+    numbers = np.arange(full[axis]).reshape([-1 if i == axis % len(full) else 1 for i in range(len(full))])
+    names = [f"channel {i}" for i in range(full[axis])] if names is None else names
+    return Features((np.broadcast_to(numbers, full),), names, "channels", {"axis": int(axis)})
+
+
+def slic(
+    image: object,
+    n_segments: int = 30,
+    compactness: float = 50,
+    sigma: float = 0,
+    channel_axis: ChannelAxis = "auto",
+    start_label: int = 0,
+    shape: object = None,
+) -> Features:
+    """Superpixels: about `n_segments` connected regions of similar colour (scikit-image's SLIC), over all channels.
+
+    `image`: array or tensor, HWC, CHW or grey HW; "auto" takes a first or last axis of size 1, 3 or 4 for the
+    channels; None: no channels (grey, or a volume). Values are stretched from [min, max] to [0, 1]; RGB is compared
+    in Lab, anything else on [0, 100], so that `compactness` means the same. `shape`: the shape of x when its layout
+    differs from the image's. Regions are named from `start_label` on; labels always start at 0.
+
+    >>> ramp = np.repeat(np.linspace(0, 1, 32)[None], 32, axis=0)
+    >>> slic(ramp, n_segments=4, shape=(3, 32, 32))
+    Features(slic, 4 features over (3, 32, 32))
+    """
+    if not whole(start_label, 0):
+        raise bad("start_label", "slic", "an int >= 0", repr(start_label))
+    regions, axis = segment(image, n_segments, compactness, sigma, channel_axis)
+    if shape is not None:
+        labels = fit(regions, shape_of(shape, "slic"), "slic")
+    else:  # not `fit`, which would guess: the image itself says where its channels are
+        once = regions if axis is None else np.expand_dims(regions, axis)
+        labels = np.broadcast_to(once, to_numpy(image).shape)
+    names = [f"region {i + start_label}" for i in range(int(regions.max()) + 1)]
+    meta = {"n_segments": int(n_segments), "compactness": float(compactness), "sigma": float(sigma)}
+    return Features((labels,), names, "slic", {**meta, "segments_shape": list(regions.shape)})
+
+
+def resolve(features: object, shapes: Sequence[Shape], keys: Sequence[str] | None = None) -> Features:
+    """What `explain(features=...)` accepts, as Features over leaves of these shapes.
+
+    None: each coordinate. Features: checked. Integer labels shaped like x or its spatial part: groups. For several
+    leaves a tuple of label arrays, or a dict of them when x is one (`keys`: its keys in the order of the leaves).
+
+    >>> resolve([0, 0, 1], [(3,)]), resolve(None, [(2,), (1,)], keys=["age", "dose"]).names[:]
+    (Features(groups, 2 features over (3,)), ('age[0]', 'age[1]', 'dose[0]'))
+    """
+    shapes = tuple(tuple(shape) for shape in shapes)
+    if features is None:
+        return _coordinates(shapes, None, keys)
+    if isinstance(features, Features):
+        if features.shapes != shapes:
+            over = f"over x of shape {' and '.join(map(str, shapes))}"
+            raise bad("features", "explain", over, features, "Most constructors take the shape of x.")
+        return features
+    if isinstance(features, Mapping) and keys is not None:
+        if set(features) != set(keys):
+            raise bad("features", "explain", f"a dict with the keys {list(keys)}", f"keys {list(features)}")
+        features = tuple(features[key] for key in keys)
+    if isinstance(features, np.ndarray | torch.Tensor | list | tuple):
+        # For a single leaf, a tuple or list is either that leaf's labels or a tuple of one such array.
+        one = len(shapes) == 1 and not (several(features) and len(features) == 1)
+        try:
+            return groups((features,) if one else features, shape=shapes)
+        except GralisError as error:
+            raise GralisError(f"The 'features' parameter of explain does not fit x: {error}") from error
+    allowed = "None, an integer label array shaped like x (or a tuple of them), or a value from gralis.features"
+    raise bad("features", "explain", allowed, describe(features))
+
+
+def _coordinates(shapes: tuple[Shape, ...], names: Sequence[str] | None, keys: Sequence[str] | None) -> Features:
+    prefixes = tuple(keys or (("x",) if len(shapes) == 1 else (f"x{i}" for i in range(len(shapes)))))
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    labels = tuple(np.arange(e - math.prod(s), e).reshape(s) for e, s in zip(ends, shapes, strict=True))
+    return Features(labels, CoordinateNames(prefixes, shapes) if names is None else names, "coordinates")

@@ -1,0 +1,17 @@
+"""The exact law of coalitions: q(T) proportional to pi(T) / (|T| C(n, |T|)), T non-empty; no model call.
+
+GRALIS is phi_i = E_q[ray_i(T) | i in T]. For every feature the conditional law is closed form,
+
+    q_i(T) = B(t, n - t + 1) pi(T \\ i) / Z_i,   t = |T|,   B the Beta function, 1 / (t C(n, t)) = B(t, n - t + 1).
+
+Good estimates need every feature covered and not too many small coalitions (a ray of size t serves t features), so
+the shared plan draws from the *proposal* r(T): the even mixture over features of the q_i, sizes tilted by about
+1 / sqrt(t). It is closed form too, so the importance weights q_i / r are exact, and bounded.
+"""
+
+from gralis.laws.law import Array, Law, Masks, all_masks, log_shapley
+from gralis.laws.product import ProductLaw
+from gralis.laws.sizes import SizeLaw
+from gralis.laws.table import TableLaw
+
+__all__ = ["Array", "Law", "Masks", "ProductLaw", "SizeLaw", "TableLaw", "all_masks", "log_shapley"]

@@ -1,0 +1,107 @@
+"""While a session is open over a module it is in eval mode with frozen parameters; afterwards every flag is as it was.
+
+Flags are counted one by one, not per session: sessions may nest, run in several threads, and overlap on shared
+submodules, and the last one out restores what the first one found.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from torch import Tensor, nn
+
+_Owner: TypeAlias = nn.Module | Tensor
+
+
+@dataclass
+class _Flag:
+    """`training` of a module or `requires_grad` of a parameter, as found by the first session that held it."""
+
+    owner: _Owner  # a strong reference: the key of the tables below is id(owner)
+    found: bool
+    holders: int = 0
+
+
+@dataclass
+class _Session:
+    """All sessions open over one module, and the flags they hold."""
+
+    module: nn.Module
+    holders: int = 0
+    flags: list[_Flag] = field(default_factory=list)
+
+
+_lock = threading.Lock()
+_flags: dict[int, _Flag] = {}  # entries exist only while held, so ids cannot be reused under us
+_sessions: dict[int, _Session] = {}
+
+
+@contextmanager
+def frozen(module: nn.Module) -> Iterator[None]:
+    """Eval mode and no parameter gradients inside; everything restored on the way out, also after an error."""
+    found_training = _enter(module)
+    try:
+        if found_training:
+            warnings.warn(
+                f"The model {type(module).__name__} was in train mode; it is explained in eval mode, then put back.",
+                UserWarning,
+                stacklevel=3,
+            )
+        yield
+    finally:
+        with _lock:
+            _leave(module)
+
+
+def _enter(module: nn.Module) -> bool:
+    """Hold every flag of the module; True if this switched any part of it out of train mode."""
+    with _lock:
+        session = _sessions.setdefault(id(module), _Session(module))
+        session.holders += 1
+        if session.holders > 1:
+            return False
+        try:
+            owners: list[_Owner] = [*module.modules(), *module.parameters()]
+            found_training = any(part.training for part in module.modules())
+            for owner in owners:
+                flag = _flags.setdefault(id(owner), _Flag(owner, _read(owner)))
+                flag.holders += 1
+                session.flags.append(flag)
+                _write(owner, False)
+        except BaseException:
+            _leave(module)
+            raise
+        return found_training
+
+
+def _leave(module: nn.Module) -> None:
+    """The opposite of _enter; the lock is held by the caller."""
+    session = _sessions[id(module)]
+    session.holders -= 1
+    if session.holders:
+        return
+    del _sessions[id(module)]
+    for flag in session.flags:
+        flag.holders -= 1
+        if not flag.holders:
+            del _flags[id(flag.owner)]
+            _write(flag.owner, flag.found)
+
+
+def _read(owner: _Owner) -> bool:
+    return owner.training if isinstance(owner, nn.Module) else owner.requires_grad
+
+
+def _write(owner: _Owner, on: bool) -> None:
+    # The flag itself, not .eval(): an overridden train() may do more than can be undone (merge weights, ...).
+    if _read(owner) == on:
+        return
+    if isinstance(owner, nn.Module):
+        owner.training = on
+    else:
+        owner.requires_grad_(on)

@@ -1,0 +1,92 @@
+"""NumPy functions as a gralis Model: F and dF/dpoint given by the user, arrays in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gralis.errors import ModelError, bad
+from gralis.models.blame import blame, full_name
+from gralis.models.points import leaves, rebuild, require_floating
+from gralis.models.protocol import Points
+
+
+def function(value: Callable[[Any], Any], gradient: Callable[[Any], Any], *, name: str | None = None) -> FunctionModel:
+    """F = value(points), (rows,), and dF/dpoint = gradient(points), shaped like the points; both on NumPy arrays.
+
+    >>> model = function(lambda x: (x**2).sum(axis=1), lambda x: 2 * x)
+    >>> model.value_and_gradient(torch.tensor([[1.0, 3.0]]))
+    (tensor([10.], dtype=torch.float64), tensor([[2., 6.]], dtype=torch.float64))
+    """
+    for parameter, given in (("value", value), ("gradient", gradient)):
+        if not callable(given):
+            raise bad(parameter, "models.function", "a function of a NumPy array", f"a {type(given).__name__}")
+    return FunctionModel(value, gradient, name or full_name(value))
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionModel:
+    """A NumPy value and its gradient; made by `gralis.models.function`. Several inputs arrive as a tuple or dict."""
+
+    function: Callable[[Any], Any]
+    gradient: Callable[[Any], Any]
+    name: str
+
+    differentiable = True
+    device = torch.device("cpu")
+    dtype = torch.float64
+
+    def value(self, points: Points) -> Tensor:
+        """F at every row, (rows,), float64."""
+        with blame(f"The function {self.name}", points):
+            values = self.function(arrays(points))
+        rows = leaves(points)[0].shape[0]
+        return tensor_like(values, (rows,), f"The function {self.name}")
+
+    def value_and_gradient(self, points: Points) -> tuple[Tensor, Points]:
+        """F at every row and its gradient, one call of each function."""
+        require_floating(points)
+        values = self.value(points)
+        culprit = f"The gradient of {self.name}"
+        with blame(culprit, points):
+            found = self.gradient(arrays(points))
+        if isinstance(points, Tensor):
+            return values, tensor_like(found, tuple(points.shape), culprit)
+        kind = tuple if isinstance(points, tuple) else dict
+        same_keys = kind is tuple or (isinstance(found, dict) and set(found) == set(points))
+        if not isinstance(found, kind) or not same_keys or len(found) != len(points):
+            raise ModelError(f"{culprit} must return a {kind.__name__} like the points. Got a {type(found).__name__}.")
+        parts = list(found) if isinstance(found, tuple) else [found[key] for key in points]
+        shaped = zip(parts, leaves(points), strict=True)
+        return values, rebuild(points, [tensor_like(part, tuple(leaf.shape), culprit) for part, leaf in shaped])
+
+    def fingerprint(self) -> str:
+        """The full names of the two functions: what they compute cannot be hashed."""
+        return f"{full_name(self.function)}, {full_name(self.gradient)}"
+
+
+def arrays(points: Points) -> Any:
+    """The points as NumPy arrays of their own, floats in float64, in the same form (array, tuple or dict)."""
+    own = [
+        np.array(leaf.detach().cpu().double().numpy() if leaf.is_floating_point() else leaf.detach().cpu().numpy())
+        for leaf in leaves(points)
+    ]
+    if isinstance(points, Tensor):
+        return own[0]
+    return tuple(own) if isinstance(points, tuple) else dict(zip(points, own, strict=True))
+
+
+def tensor_like(array: object, shape: tuple[int, ...], culprit: str) -> Tensor:
+    """A float64 copy of the array, checked to have the shape."""
+    try:
+        found = np.array(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"{culprit} must return real numbers. Got a {type(array).__name__} that is not.") from None
+    if found.shape != shape:
+        raise ModelError(f"{culprit} must return an array of shape {shape}. Got shape {found.shape} instead.")
+    return torch.from_numpy(found)

@@ -1,0 +1,180 @@
+"""A torch module, or a function on batch tensors, as a gralis Model: one forward, one backward, nothing left behind."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gralis.errors import ModelError, bad
+from gralis.models.blame import blame, full_name, kind
+from gralis.models.frozen import frozen
+from gralis.models.points import leaves, rebuild, require_floating
+from gralis.models.protocol import Points
+from gralis.targets import Target, check, describe, select
+
+
+def torch_model(
+    module: Callable[..., Any],
+    target: Target = None,
+    *,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> TorchModel:
+    """F(point) = target(module(point)), for a torch.nn.Module or a function on batch tensors.
+
+    Points go to `device` and `dtype`, by default those of the module's parameters; the module itself is never moved.
+
+    >>> model = torch_model(lambda x: x**2, target=1)
+    >>> model.value_and_gradient(torch.tensor([[1.0, 3.0]]))
+    (tensor([9.]), tensor([[0., 6.]]))
+    """
+    if isinstance(module, type) or not callable(module):
+        raise bad("module", "models.torch", "a torch.nn.Module or a function on batch tensors", kind(module))
+    if dtype is not None and not getattr(dtype, "is_floating_point", False):
+        raise bad("dtype", "models.torch", "None or a floating torch.dtype", repr(dtype))
+    try:
+        place = None if device is None else torch.device(device)
+    except (RuntimeError, TypeError):
+        raise bad("device", "models.torch", "None or a torch device such as 'cpu' or 'cuda:0'", repr(device)) from None
+    return TorchModel(module, check(target, "models.torch"), place, dtype)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TorchModel:
+    """`value` and `value_and_gradient` of a module; made by `gralis.models.torch`.
+
+    Every call, and a `session` around many, runs in eval mode with frozen parameters under a grad mode of its own,
+    then restores all flags. No hooks, no parameter `.grad`, no random numbers, and the points are not modified.
+    """
+
+    module: Callable[..., Any]
+    target: Target = None
+    points_device: torch.device | None = None
+    points_dtype: torch.dtype | None = None
+
+    differentiable = True
+
+    def value(self, points: Points) -> Tensor:
+        """F at every row, (rows,), without a graph."""
+        with self.session(), torch.inference_mode(False), torch.no_grad():
+            copies = [self._placed(leaf, copy=True) for leaf in leaves(points)]  # the module may work in place
+            return self._values(rebuild(points, copies)).detach()
+
+    def value_and_gradient(self, points: Points) -> tuple[Tensor, Points]:
+        """F at every row and dF/dpoint: one forward, one backward, gradients of the inputs only.
+
+        Rows are independent, so the gradient of the sum over rows holds the gradient of each row.
+        """
+        require_floating(points)
+        with self.session(), torch.inference_mode(False), torch.enable_grad():
+            inputs = [self._placed(leaf, copy=leaf.is_inference()).requires_grad_() for leaf in leaves(points)]
+            # A leaf may not be written in place and still have a gradient; its clone may (first layer ReLU(inplace)).
+            values = self._values(rebuild(points, [leaf.clone() for leaf in inputs]))
+            if not values.requires_grad:
+                raise self._detached()
+            with blame(f"The backward pass of {self.name}", points):
+                found: tuple[Tensor | None, ...] = torch.autograd.grad(
+                    values, inputs, torch.ones_like(values), allow_unused=True
+                )
+        if all(gradient is None for gradient in found):
+            raise self._detached()
+        gradients = [
+            torch.zeros_like(leaf, requires_grad=False) if gradient is None else gradient
+            for leaf, gradient in zip(inputs, found, strict=True)
+        ]
+        return values.detach(), rebuild(points, gradients)
+
+    def session(self) -> AbstractContextManager[None]:
+        """Eval mode and frozen parameters until the last open session over the module ends; warns if it trained."""
+        return nullcontext() if self._owner is None else frozen(self._owner)
+
+    @property
+    def device(self) -> torch.device:
+        """Where points are evaluated."""
+        return self.points_device or self._parameter_device() or torch.device("cpu")
+
+    @property
+    def dtype(self) -> torch.dtype | None:
+        """What floating points are cast to; None: they stay as given."""
+        if self.points_dtype is not None or self._owner is None:
+            return self.points_dtype
+        return next((p.dtype for p in self._owner.parameters() if p.is_floating_point()), None)
+
+    @property
+    def name(self) -> str:
+        """The class of the module, or the name of the function."""
+        if isinstance(self.module, nn.Module):
+            return type(self.module).__name__
+        return full_name(self.module)
+
+    def fingerprint(self) -> str:
+        """sha256 over the names, shapes, dtypes and bytes of the state, sorted by name; a function: its full name."""
+        if self._owner is None:
+            return self.name
+        digest = hashlib.sha256()
+        for piece in _state(sorted(self._owner.state_dict().items())):
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"TorchModel({self.name}, target={describe(self.target)})"
+
+    @property
+    def _owner(self) -> nn.Module | None:
+        """The module whose state a call depends on: the module, or the one a bound method belongs to."""
+        owner = self.module if isinstance(self.module, nn.Module) else getattr(self.module, "__self__", None)
+        return owner if isinstance(owner, nn.Module) else None
+
+    def _parameter_device(self) -> torch.device | None:
+        if self._owner is None:
+            return None
+        tensors = (tensor for group in (self._owner.parameters(), self._owner.buffers()) for tensor in group)
+        return next((tensor.device for tensor in tensors), None)
+
+    def _placed(self, leaf: Tensor, *, copy: bool) -> Tensor:
+        """The leaf where and as the model wants it, apart from any graph; integers keep their dtype."""
+        dtype = (self.dtype or leaf.dtype) if leaf.is_floating_point() else leaf.dtype
+        device = self.points_device or self._parameter_device() or leaf.device
+        return leaf.detach().to(device=device, dtype=dtype, copy=copy)
+
+    def _values(self, points: Points) -> Tensor:
+        """The target of the outputs, checked to be one real floating number per row."""
+        advice = "" if self._owner is not None else "(A NumPy function goes into models.function or models.blackbox.)"
+        with blame(f"The model {self.name}", points, advice):
+            if isinstance(points, Mapping):
+                outputs = self.module(**points)
+            else:
+                outputs = self.module(*points) if isinstance(points, tuple) else self.module(points)
+        with blame(f"The target {describe(self.target)}", points):
+            values = select(outputs, self.target)
+        rows = leaves(points)[0].shape[0]
+        if values.shape[0] != rows:
+            raise ModelError(f"The model {self.name} returned {values.shape[0]} values for {rows} rows.")
+        if values.is_complex():
+            raise ModelError(f"The model {self.name} returned complex values; give a function as target.")
+        return values if values.is_floating_point() else values.to(torch.get_default_dtype())
+
+    def _detached(self) -> ModelError:
+        return ModelError(
+            f"The output of {self.name} is detached from its input (.detach(), argmax, NumPy or no_grad inside?), "
+            'so there are no rays; plan="endpoint" needs values only.'
+        )
+
+
+def _state(entries: Iterable[tuple[str, object]]) -> Iterator[bytes]:
+    """The bytes that tell two states apart; quantised modules keep tuples of tensors and plain values in theirs."""
+    for name, entry in entries:
+        if isinstance(entry, tuple | list):
+            yield from _state((f"{name}.{i}", part) for i, part in enumerate(entry))
+        elif isinstance(entry, Tensor):
+            yield f"{name}|{tuple(entry.shape)}|{entry.dtype}|".encode()
+            dense = entry.dequantize() if entry.is_quantized else entry.to_dense()
+            yield dense.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        else:
+            yield f"{name}|{entry!r}|".encode()

@@ -1,0 +1,70 @@
+"""How many points at once, and in which memory layout: measured on the work itself, within a memory limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gralis.canvas import Layout
+
+_FIRST = 8
+_MOST = 8192
+_WORTH = 1.03  # a larger batch must be this much faster per point to be kept
+
+
+@dataclass
+class Pace:
+    """Batch size and layout: fixed, or found by climbing while the rate improves, every trial doing real work.
+
+    A trial is timed on its second batch: the first one pays for set-up inside the framework.
+    """
+
+    size: int
+    fixed: bool
+    layouts: tuple[Layout, ...] = ("contiguous",)
+    limit: int = _MOST
+    layout: Layout = "contiguous"
+    _rates: dict[tuple[Layout, int], list[float]] = field(default_factory=dict)
+    _trial: tuple[Layout, int] | None = None
+
+    @classmethod
+    def start(cls, batch_size: int | None, layouts: tuple[Layout, ...]) -> Pace:
+        """A fixed batch size keeps the plain layout; None searches."""
+        if batch_size is not None:
+            return cls(batch_size, True)
+        pace = cls(_FIRST, False, layouts)
+        pace._trial = (layouts[0], _FIRST)
+        return pace
+
+    def next(self) -> tuple[Layout, int]:
+        """What to use for the next batch."""
+        layout, size = self._trial or (self.layout, self.size)
+        return layout, max(1, min(size, self.limit))
+
+    def note(self, layout: Layout, n_points: int, asked: int, seconds: float) -> None:
+        """A batch took this long; a batch cut short at the end of the work says nothing."""
+        if self.fixed or self._trial is None or n_points < asked:
+            return
+        rates = self._rates.setdefault((layout, asked), [])
+        rates.append(n_points / max(seconds, 1e-9))
+        if len(rates) >= 2:
+            self._trial = self._climb()
+
+    def shrink(self) -> int:
+        """Out of memory: half the batch from now on; the new limit."""
+        self.limit = max(1, self.next()[1] // 2)
+        self.size, self._trial = min(self.size, self.limit), None
+        return self.limit
+
+    def _climb(self) -> tuple[Layout, int] | None:
+        """The next trial: the other layouts at the first size, then doubled sizes of the best; None: settled."""
+        for layout in self.layouts:
+            if len(self._rates.get((layout, min(_FIRST, self.limit)), ())) < 2:
+                return layout, _FIRST
+        best = max(self._rates, key=lambda trial: self._rates[trial][-1])
+        self.layout, self.size = best
+        doubled = (best[0], 2 * best[1])
+        if doubled in self._rates or doubled[1] > min(self.limit, _MOST):
+            return None
+        smaller = self._rates.get((best[0], best[1] // 2))
+        climbing = smaller is None or self._rates[best][-1] > _WORTH * smaller[-1]
+        return doubled if climbing else None

@@ -1,0 +1,55 @@
+"""The paper's zeroth-order variant: marginal differences v(S u i) - v(S) instead of rays; forwards only.
+
+phi_i = (1 / Z_i) sum_S w(|S|) pi(S) (v(S u i) - v(S));   with the uniform kernel these are the Shapley values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gralis.laws import all_masks
+from gralis.plans.permutation import draw_orders, prefix_log_rate, prefixes
+from gralis.plans.sheet import Sheet
+from gralis.plans.task import Probe, Schedule, Task
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """All coalitions if the budget (of forwards) allows, else antithetic pairs of permutations."""
+
+    name: str = "endpoint"
+
+    def settle(self, task: Task, probe: Probe) -> EndpointSchedule:
+        n = task.n_features
+        everything = (2**n - 1) * task.n_baselines if n <= 20 else np.inf
+        if task.budget is None or task.budget >= everything:
+            return EndpointSchedule(task, None, 1, int(everything), exact=True)
+        per_pair = 2 * n * task.n_baselines
+        task.needs(2 * per_pair, f"plan='endpoint' with {n} features (two antithetic pairs of permutations)")
+        return EndpointSchedule(task, None, task.replicates or task.budget // per_pair, per_pair, exact=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EndpointSchedule(Schedule):
+    """Coalition values only: all of them, or the prefixes of permutations, in order along each permutation."""
+
+    exact: bool
+
+    name = "endpoint"
+    method = "endpoint"
+
+    def replicate(self, index: int) -> Sheet:
+        if self.exact:
+            masks, owner = all_masks(self.task.n_features), np.array(-1)
+            rate = np.zeros(len(masks))
+        else:
+            orders = draw_orders(self.task, index, True)
+            masks, owner = prefixes(orders)
+            rate = prefix_log_rate(masks, len(orders))
+        baselines = range(self.task.n_baselines)
+        return Sheet.stack([Sheet.of(masks, rate, index, baseline=number, owner=owner) for number in baselines])
+
+    def describe(self) -> dict[str, object]:
+        return {**super().describe(), "exact": self.exact}

@@ -1,0 +1,51 @@
+"""Independent draws of the law q, with Z known: the plan for which finite-sample bounds are proved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gralis.plans.sheet import Sheet
+from gralis.plans.task import Probe, Schedule, Task
+from gralis.quadrature import rule
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Every ray is drawn from q on its own; one random node per ray unless n_nodes says otherwise."""
+
+    name: str = "independent"
+
+    def settle(self, task: Task, probe: Probe) -> IndependentSchedule:
+        node_rule = rule(task.quadrature or "random", task.n_nodes or 1)
+        budget = 1024 if task.budget is None else task.budget
+        n_rays = budget // node_rule.n_nodes
+        replicates = task.replicates or (n_rays // task.rays_per_replicate if task.rays_per_replicate else 16)
+        replicates = max(replicates, task.least_replicates)
+        task.needs(2 * replicates * node_rule.n_nodes, f"plan='independent' with {replicates} replicates")
+        return IndependentSchedule(task, node_rule, replicates, n_rays // replicates)
+
+
+class IndependentSchedule(Schedule):
+    """Replicates are groups of independent rays."""
+
+    name = "independent"
+    method = "plain"
+
+    def replicate(self, index: int) -> Sheet:
+        assert self.rule is not None
+        task, n_rays, node_rule = self.task, self.rays_per_replicate, self.rule
+        rng = task.rng(index)
+        baseline = np.sort(rng.choice(task.n_baselines, size=n_rays, p=task.baseline_weights))
+        masks = np.empty((n_rays, task.n_features), dtype=bool)
+        log_rate = np.empty(n_rays)
+        for number in np.unique(baseline):
+            rows = baseline == number
+            masks[rows] = task.laws[number].sample(rng, int(rows.sum()))
+            share = np.log(n_rays * task.baseline_weights[number])
+            log_rate[rows] = task.laws[number].log_probability(masks[rows]) + share
+        # One ray at a time: on_rays(n_rays) would stratify the nodes over the rays, and these must be independent.
+        pairs = [node_rule.on_rays(rng, 1) for _ in range(n_rays)]
+        nodes, weights = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        return Sheet.of(masks, log_rate, index, nodes, weights, baseline=baseline)

@@ -1,0 +1,149 @@
+"""What is explained: a model, an input x, baselines x', features. Every check of the user's input happens here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gralis import baselines as _baselines
+from gralis import features as _features
+from gralis.baselines import Baselines
+from gralis.errors import GralisError, bad
+from gralis.features import Features
+from gralis.laws import Array
+from gralis.models import Model, Points, adapt
+from gralis.targets import Target, describe
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One prediction F(x) to be explained against baselines x'; x is a tuple of leaves inside."""
+
+    model: Model
+    x: tuple[Tensor, ...]
+    baselines: Baselines
+    features: Features
+    form: type | tuple[str, ...]  # how the user packs the leaves: Tensor, tuple, or the keys of a dict
+    target: str
+    dtype: torch.dtype
+
+    @classmethod
+    def build(
+        cls,
+        model: object,
+        x: object,
+        *,
+        baseline: object = 0.0,
+        target: Target = None,
+        features: object = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Problem:
+        """Check everything and bring it into one form."""
+        form, leaves = _leaves(x)
+        keys = form if isinstance(form, tuple) else None
+        adapted = adapt(model, target, device=device, dtype=dtype)
+        floats = [leaf.is_floating_point() for leaf in leaves]
+        if not all(floats):
+            found = leaves[floats.index(False)].dtype
+            raise bad(
+                "x",
+                "explain",
+                "floating point",
+                str(found).removeprefix("torch."),
+                "Integers cannot move along a ray: convert them with x.float(), or explain token ids from their "
+                "embedding with layer=...",
+            )
+        for number, leaf in enumerate(leaves):
+            _require_finite(leaf, "x" if len(leaves) == 1 else f"x[{keys[number] if keys else number}]")
+        working = dtype or getattr(adapted, "dtype", None) or leaves[0].dtype
+        return cls(
+            adapted,
+            leaves,
+            _baselines.resolve(baseline, leaves, keys=keys, x_user=x),
+            _features.resolve(features, tuple(tuple(leaf.shape) for leaf in leaves), keys),
+            form,
+            describe(target),
+            working,
+        )
+
+    @property
+    def n_features(self) -> int:
+        return self.features.n_features
+
+    @property
+    def device(self) -> torch.device:
+        """Where points are built: where the model is, else where x is."""
+        return getattr(self.model, "device", None) or self.x[0].device
+
+    @cached_property
+    def squared_distance(self) -> Array:
+        """||x_i - x'_i||^2 of every feature for every baseline, (n_baselines, n_features)."""
+        total = np.zeros((self.baselines.n_baselines, self.n_features))
+        for leaf, points, labels in zip(self.x, self.baselines.points, self.features.labels, strict=True):
+            squares = (leaf.detach().cpu().double() - points.detach().cpu().double()) ** 2
+            for row, square in enumerate(squares.reshape(len(points), -1).numpy()):
+                total[row] += np.bincount(labels.ravel(), square, self.n_features)
+        return total
+
+    def pack(self, leaves: list[Tensor]) -> Points:
+        """The leaves as the model expects them."""
+        if isinstance(self.form, tuple):
+            return dict(zip(self.form, leaves, strict=True))
+        return tuple(leaves) if self.form is tuple else leaves[0]
+
+    def fingerprints(self) -> dict[str, str]:
+        """sha256 of input, baselines and features, and the model's own fingerprint."""
+        fingerprint = getattr(self.model, "fingerprint", None)
+        return {
+            "x": _digest(self.x),
+            "baseline": _digest(self.baselines.points),
+            "features": self.features.fingerprint(),
+            "model": fingerprint() if fingerprint else type(self.model).__qualname__,
+        }
+
+
+def _leaves(x: object) -> tuple[type | tuple[str, ...], tuple[Tensor, ...]]:
+    if isinstance(x, Mapping):
+        return tuple(str(key) for key in x), tuple(_tensor(leaf) for leaf in x.values())
+    if isinstance(x, tuple):
+        if not x:
+            raise bad("x", "explain", "a tensor, an array, or a non-empty tuple or dict of them", "()")
+        return tuple, tuple(_tensor(leaf) for leaf in x)
+    return Tensor, (_tensor(x),)
+
+
+def _tensor(leaf: object) -> Tensor:
+    try:
+        tensor = leaf.detach() if isinstance(leaf, Tensor) else torch.as_tensor(np.asarray(leaf))
+    except (TypeError, ValueError):
+        raise bad(
+            "x", "explain", "a tensor, an array, or a tuple or dict of them", f"a {type(leaf).__name__}"
+        ) from None
+    if tensor.numel() == 0:
+        raise bad("x", "explain", "one input with at least one number", f"shape {tuple(tensor.shape)}")
+    return tensor
+
+
+def _require_finite(leaf: Tensor, name: str) -> None:
+    wrong = ~torch.isfinite(leaf)
+    if wrong.any():
+        place = tuple(int(i) for i in torch.nonzero(wrong)[0])
+        raise GralisError(
+            f"The input {name} is {leaf[place].item()} at index {place if len(place) != 1 else place[0]} "
+            f"({int(wrong.sum())} such entries in all); every entry must be finite."
+        )
+
+
+def _digest(tensors: tuple[Tensor, ...]) -> str:
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(f"{tuple(tensor.shape)}|{tensor.dtype}|".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,62 @@
+"""Progress and time: a bar with rate and time left, or the user's own callback, and a clock that can say stop."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from tqdm.auto import tqdm
+
+ProgressOption = bool | Callable[[int, int], None] | None
+
+
+class Bar:
+    """Counts gradients. None: a bar on a terminal; True: always; False: never; a callable gets (done, total)."""
+
+    def __init__(self, progress: ProgressOption, total: int) -> None:
+        self._callback = progress if callable(progress) and not isinstance(progress, bool) else None
+        shown = progress is True or (progress is None and sys.stderr.isatty())
+        self._bar: Any = tqdm(total=total, unit="gradient", desc="gralis", leave=False) if shown else None
+        self._done, self._total = 0, total
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def expect(self, total: int) -> None:
+        """The total is known better now."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.total = total
+            self._bar.refresh()
+
+    def add(self, n: int) -> None:
+        """n more gradients are done."""
+        self._done += n
+        if self._bar is not None:
+            self._bar.update(n)
+        if self._callback is not None and n:
+            self._callback(self._done, max(self._total, self._done))
+
+
+class Stopwatch:
+    """Seconds since it was made, and whether the limit has passed."""
+
+    def __init__(self, limit: float | None) -> None:
+        self._start, self._limit = time.perf_counter(), limit
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+    @property
+    def over(self) -> bool:
+        return self._limit is not None and self.seconds >= self._limit
