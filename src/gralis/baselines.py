@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from gralis.errors import GralisError, bad
-from gralis.labels import Shape, describe, to_numpy, whole
+from gralis.labels import Shape, describe, plain, to_numpy, whole
 from gralis.recipes import RECIPES, Recipe, blur, mean, mean_color, noise, zeros
 
 __all__ = ["Baselines", "Recipe", "Sample", "blur", "mean", "mean_color", "noise", "resolve", "sample", "zeros"]
@@ -195,7 +195,7 @@ def _tensor(points: NDArray[Any], leaf: Leaf, leaf_name: str) -> torch.Tensor:
         raise bad("X", "sample", allowed, f"shape {points.shape}")
     like = leaf if isinstance(leaf, torch.Tensor) else torch.from_numpy(np.empty(0, dtype=leaf.dtype))
     dtype = like.dtype if like.dtype.is_floating_point else torch.get_default_dtype()
-    tensor = torch.tensor(np.array(points)).to(device=like.device, dtype=dtype)
+    tensor = torch.from_numpy(plain(points)).to(device=like.device, dtype=dtype)
     wrong = torch.argwhere(~torch.isfinite(tensor))
     if len(wrong):
         row, *place = wrong[0].tolist()

@@ -21,8 +21,8 @@ from gralis.canvas import Canvas, Layout
 from gralis.errors import ModelError
 from gralis.laws import Array, Masks
 from gralis.ledger import Ledger
-from gralis.models.blame import out_of_memory
-from gralis.models.points import leaves
+from gralis.models.blame import blame, out_of_memory
+from gralis.models.points import leaves, shapes
 from gralis.models.protocol import Guarded, Points
 from gralis.pace import Pace
 from gralis.plans.sheet import Sheet
@@ -66,6 +66,8 @@ class Evaluator:
         layouts: tuple[Layout, ...] = ("channels_last", "contiguous") if images else ("contiguous",)
         self._pace = {True: Pace.start(batch_size, layouts), False: Pace.start(batch_size, layouts)}
         self._max_memory = max_memory if max_memory is not None else _spare_memory(problem.device)
+        own = sum(leaf.numel() * dtype.itemsize for leaf, dtype in zip(problem.x, problem.dtypes, strict=True))
+        self._limit(6 * own)
         self._canvases: dict[Layout, Canvas] = {}
         self._values: dict[tuple[int, bytes], float] = {}
         self._weighed = False
@@ -84,9 +86,10 @@ class Evaluator:
         masks = np.concatenate([np.ones((1, n), dtype=bool), np.zeros((n_baselines, n), dtype=bool)])
         values = self._forward(masks, np.concatenate([[0], np.arange(n_baselines)]))
         self._f_baseline = values[1:]
-        for number in range(n_baselines):
-            self._values[number, masks[0].tobytes()] = float(values[0] - values[1 + number])
-            self._values[number, masks[1].tobytes()] = 0.0
+        everyone = np.arange(n_baselines)
+        full, empty = np.ones((n_baselines, n), dtype=bool), np.zeros((n_baselines, n), dtype=bool)
+        self._values.update(zip(self._keys(full, everyone), (values[0] - values[1:]).tolist(), strict=True))
+        self._values.update(dict.fromkeys(self._keys(empty, everyone), 0.0))
         return float(values[0]), self._f_baseline
 
     def evaluate(self, sheet: Sheet, *, values: bool) -> Ledger:
@@ -107,6 +110,8 @@ class Evaluator:
 
         def one_batch(part: slice, points: Points, canvas: Canvas) -> None:
             values, gradients = self._weigh_once(points)
+            _require_rows(values, points)
+            _require_like(gradients, points)
             rows = canvas.to_features(gradients, self._on_device(sheet.baseline[ray[part]])).cpu().numpy()
             where = (sheet.masks[ray[part]], nodes[part])
             _require_finite(values.double().cpu().numpy(), "output", *where)
@@ -120,7 +125,7 @@ class Evaluator:
 
     def values(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
         """v(T) = F(x_T) - F(x') of every row, each distinct coalition evaluated once."""
-        keys = [(int(b), row.tobytes()) for b, row in zip(baseline, masks, strict=True)]
+        keys = self._keys(masks, baseline)
         fresh = {key: row for row, key in enumerate(keys) if key not in self._values}
         if fresh:
             rows = np.fromiter(fresh.values(), dtype=np.int64)
@@ -128,17 +133,20 @@ class Evaluator:
             self._values.update(zip(fresh, found.tolist(), strict=True))
         return np.array([self._values[key] for key in keys])
 
-    def remember(self, ledger: Ledger) -> None:
-        """Take over the coalition values of an earlier run."""
-        for row in np.flatnonzero(np.isfinite(ledger.value)):
-            self._values[int(ledger.baseline[row]), ledger.masks[row].tobytes()] = float(ledger.value[row])
+    def _keys(self, masks: Masks, baseline: NDArray[np.int64]) -> list[tuple[int, bytes]]:
+        """What tells coalitions apart: the members that move. A feature with x = x' makes no difference to F."""
+        moving = masks & (self.problem.squared_distance > 0)[baseline]
+        return [(int(number), row.tobytes()) for number, row in zip(baseline, moving, strict=True)]
 
     def _forward(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
         """F(x_T) of every row."""
         values, ones = np.empty(len(masks)), np.ones(len(masks))
 
         def one_batch(part: slice, points: Points, canvas: Canvas) -> None:
-            values[part] = self.problem.model.value(points).double().cpu().numpy()
+            with blame(f"The model {type(self.problem.model).__name__}", points):
+                found = self.problem.model.value(points)
+            _require_rows(found, points)
+            values[part] = found.double().cpu().numpy()
             _require_finite(values[part], "output", masks[part], ones[part])
             self.cost.n_forwards += part.stop - part.start
             self._progress(0)
@@ -165,7 +173,8 @@ class Evaluator:
             try:
                 rows = ray[part]
                 canvas = self._canvas(layout)
-                points = canvas.points(*map(self._on_device, (masks[rows], nodes[part], baseline[rows])))
+                on, at, which = map(self._on_device, (masks[rows], nodes[part], baseline[rows]))
+                points = canvas.points(on, at, which) if gradient else canvas.corners(on, which)
                 work(part, points, canvas)
             except Exception as error:
                 if not out_of_memory(error):
@@ -182,9 +191,8 @@ class Evaluator:
 
     def _weigh_once(self, points: Points) -> tuple[Tensor, Points]:
         """value_and_gradient; the first time, count what autograd keeps per point and set the batch limit by it."""
-        model = self.problem.model
         if self._weighed:
-            return model.value_and_gradient(points)
+            return self._gradient(points)
         kept: dict[int, int] = {}
 
         def note(tensor: Tensor) -> Tensor:
@@ -192,14 +200,24 @@ class Evaluator:
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-            result = model.value_and_gradient(points)
+            result = self._gradient(points)
         self._weighed = True
         batch = leaves(points)
         own = sum(leaf.numel() * leaf.element_size() for leaf in batch)
         per_point = (2 * sum(kept.values()) + 6 * own) // len(batch[0]) + 1
-        self._pace[True].limit = max(1, int(self._max_memory // per_point))
+        self._limit(per_point)
         self.cost.bytes_per_point = per_point
         return result
+
+    def _gradient(self, points: Points) -> tuple[Tensor, Points]:
+        with blame(f"The model {type(self.problem.model).__name__}", points):
+            values, gradients = self.problem.model.value_and_gradient(points)
+        return values, gradients
+
+    def _limit(self, bytes_per_point: int) -> None:
+        """No batch, with gradients or without, may need more than the memory limit."""
+        for pace in self._pace.values():
+            pace.limit = min(pace.limit, max(1, int(self._max_memory // bytes_per_point)))
 
     def _canvas(self, layout: Layout) -> Canvas:
         if layout not in self._canvases:
@@ -207,7 +225,23 @@ class Evaluator:
         return self._canvases[layout]
 
     def _on_device(self, array: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.problem.device)
+        return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.problem.device)
+
+
+def _require_rows(values: object, points: Points) -> None:
+    """A model of the user's own may return anything."""
+    rows = len(leaves(points)[0])
+    if not isinstance(values, Tensor) or values.shape != (rows,):
+        got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else f"a {type(values).__name__}"
+        raise ModelError(f"The model must return its values as a tensor of shape ({rows},), one per row. Got {got}.")
+
+
+def _require_like(gradients: Points, points: Points) -> None:
+    found, wanted = leaves(gradients), leaves(points)
+    if [leaf.shape for leaf in found] != [leaf.shape for leaf in wanted]:
+        raise ModelError(
+            f"The model's gradient must be shaped like the points, {shapes(points)}. Got {shapes(gradients)} instead."
+        )
 
 
 def _require_finite(rows: Array, what: str, masks: Masks, nodes: Array) -> None:

@@ -130,14 +130,16 @@ def _prepare(
         quadrature=_one_of(quadrature, "quadrature", (None, *QUADRATURES)),
         n_nodes=None if n_nodes is None else whole(n_nodes, "n_nodes", 1),
         replicates=None if replicates is None else whole(replicates, "replicates", 2),
-        coalition_values=bool(coalition_values),
-        atol=float(atol),
+        coalition_values=bool(_one_of(coalition_values, "coalition_values", (True, False))),
+        atol=_number(atol, "atol", 0.0, or_equal=True),
         max_seconds=None if max_seconds is None else _number(max_seconds, "max_seconds", 0.0),
         seed=_seed(seed),
         batch_size=None if batch_size == "auto" else whole(batch_size, "batch_size", 1),
         max_memory=None if max_memory is None else whole(max_memory, "max_memory", 1),
         on_interrupt=_one_of(on_interrupt, "on_interrupt", ("raise", "return")),
     )
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise bad("progress", "explain", "None, True, False or a function of (done, total)", repr(progress))
     kernels = [as_kernel(k) for k in (kernel if isinstance(kernel, list | tuple) else [kernel])]
     if not kernels:
         raise bad("kernel", "explain", "a kernel, or a list of at least one", "an empty list")
@@ -174,16 +176,17 @@ def _estimate_cost(run: Run) -> CostEstimate:
 
 
 def _one_of(value: Choice, name: str, allowed: tuple[Choice, ...]) -> Choice:
-    if value not in allowed:
+    if not isinstance(value, str | bool | np.bool_ | None) or value not in allowed:
         raise bad(name, "explain", f"one of {', '.join(map(repr, allowed))}", repr(value))
     return value
 
 
-def _number(value: object, name: str, above: float, below: float = np.inf) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not above < value < below:
-        allowed = f"a number > {above:g}" if np.isinf(below) else f"a number between {above:g} and {below:g}"
-        raise bad(name, "explain", allowed, repr(value))
-    return float(value)
+def _number(value: object, name: str, above: float, below: float = np.inf, *, or_equal: bool = False) -> float:
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not (above < value < below or (or_equal and value == above)):  # type: ignore[operator]
+        at_least = f"a number {'>=' if or_equal else '>'} {above:g}"
+        raise bad(name, "explain", at_least if np.isinf(below) else f"{at_least} and < {below:g}", repr(value))
+    return float(value)  # type: ignore[arg-type]
 
 
 def _seed(seed: int | None) -> int:

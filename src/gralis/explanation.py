@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import t as student
 
+from gralis.certificates.residual import Residual, split
+from gralis.certificates.simultaneous import half_widths
 from gralis.errors import GralisError, bad
-from gralis.estimators import Estimate, effective_rays, estimate, importance
+from gralis.estimators import Estimate, effective_rays, estimate, importance, total_of_values
 from gralis.evaluate import Cost
 from gralis.features import Features
 from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian, Kernel, Uniform, as_kernel
 from gralis.laws import Array
 from gralis.ledger import Ledger
+from gralis.plans import whole
 from gralis.views.table import explanation_table, sweep_table
 
 if TYPE_CHECKING:
@@ -83,16 +85,25 @@ class Explanation:
         return self.f_x - self.f_baseline
 
     def interval(self, level: float = 0.95) -> Array:
-        """Simultaneous intervals, (n_features, 2): all of them cover with probability `level` or more.
-
-        Student's t over the replicates, the level shared evenly by the features (Bonferroni).
-        """
-        if not 0 < level < 1:
-            raise bad("level", "interval", "between 0 and 1", level)
-        freedom = max(len(self.estimate.departures) - 1, 1)
-        factor = 0.0 if self.estimate.exact else float(student.ppf(1 - (1 - level) / 2 / self.n_features, freedom))
-        half = factor * self.stderr
+        """Simultaneous intervals, (n_features, 2): all of them cover together with probability `level`."""
+        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+            raise bad("level", "interval", "a number between 0 and 1", repr(level))
+        half = half_widths(self.estimate, level)
         return np.stack([self.values - half, self.values + half], axis=1)
+
+    @cached_property
+    def residual(self) -> Residual:
+        """Why the values do not sum to F(x) - F(x'): joint path, numerical error, kernel; no model call."""
+        if not isinstance(self.ledger, Ledger) or not np.isfinite(self.ledger.value).all():
+            raise GralisError(
+                "The residual can only be split where the value of every coalition is known: explain with "
+                "coalition_values=True (and a ledger that is not folded). Its sum is delta - values.sum()."
+            )
+        if self.plan["estimator"] == "endpoint":
+            raise GralisError("plan='endpoint' has no rays, so there is no joint path to split the residual by.")
+        rows = (self.squared_distance, self.baseline_weights, self.plan["estimator"])
+        uniform = self.estimate if self.kernel == Uniform() else estimate(self.ledger, Uniform(), *rows)
+        return split(self.delta, self.estimate, uniform, total_of_values(self.ledger, *rows), 0.95)
 
     def top(self, k: int = 5) -> list[tuple[str, float, float]]:
         """The k features with the largest |phi|: (name, phi, stderr), largest first."""
@@ -119,13 +130,14 @@ class Explanation:
 
     def sweep(self, sigmas: Sequence[float], distance: str = "relative") -> Sweep:
         """phi for every sigma (math.inf: the uniform kernel), from the same ledger: no model call."""
-        rows = []
-        for sigma in sigmas:
-            kernel = Uniform() if np.isinf(sigma) else Gaussian(sigma, distance)  # type: ignore[arg-type]
-            rows.append(self.with_kernel(kernel))
-        if not rows:
+        try:
+            listed = tuple(sigmas)
+        except TypeError:
+            raise bad("sigmas", "sweep", "a list of numbers > 0", repr(sigmas)) from None
+        if not listed:
             raise bad("sigmas", "sweep", "at least one sigma", "none")
-        return Sweep(tuple(float(s) for s in sigmas), tuple(rows))
+        kernels = [Uniform() if sigma == np.inf else Gaussian(sigma, distance) for sigma in listed]  # type: ignore[arg-type]
+        return Sweep(tuple(float(s) for s in listed), tuple(self.with_kernel(kernel) for kernel in kernels))
 
     @cached_property
     def effective_rays(self) -> Array:
@@ -142,7 +154,7 @@ class Explanation:
                 "This explanation cannot be extended: it was loaded from a file, re-weighted, or is already exact. "
                 "Extend the one that explain returned."
             )
-        return self._continue(self, budget)
+        return self._continue(self, whole(budget, "budget", 1))
 
     def plot(self, kind: str = "bars", **options: Any) -> Figure:
         """A picture: "bars" or "heatmap" (extra `plot`); the figure is returned, never shown."""

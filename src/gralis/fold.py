@@ -41,6 +41,11 @@ class FoldedLedger:
     def n_features(self) -> int:
         return int(self.rays.shape[2])
 
+    @property
+    def n_replicates(self) -> int:
+        """Blocks that are complete."""
+        return int(self.blocks.sum())
+
     def block(self, sheet: Sheet, laws: Sequence[Sequence[Law]], baseline_weights: Array) -> Block:
         """Open the sums for one block of rays; laws[k][b] belongs to kernel k and baseline b."""
         importance = np.zeros((len(self.kernels), *sheet.masks.shape))

@@ -63,8 +63,10 @@ class Gaussian:
         scale = squared_distance.sum() if self.distance == "relative" else 1.0
         if scale == 0:  # x = x' everywhere: every coalition is equally near
             return np.zeros_like(squared_distance)
+        with np.errstate(over="ignore"):  # sigma^2 itself may be out of range
+            exponent = squared_distance / scale / 2 / float(self.sigma) / float(self.sigma)
         # Below exp(-700) a coalition can never be told from one of weight zero; the floor keeps logarithms finite.
-        return np.asarray(-np.minimum(squared_distance / scale / (2 * float(self.sigma) ** 2), 700.0))
+        return np.asarray(-np.minimum(exponent, 700.0))
 
     def bind(self, squared_distance: Array) -> Law:
         return ProductLaw(self.log_p(squared_distance))
@@ -79,8 +81,15 @@ class SizeKernel:
 
     fn: Callable[[int], float]
 
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            raise bad("fn", "SizeKernel", "a function of the size", repr(self.fn))
+
     def _weights(self, n_features: int) -> Array:
-        weights = np.array([float(self.fn(size)) for size in range(n_features)])
+        try:
+            weights = np.array([float(self.fn(size)) for size in range(n_features)])
+        except Exception as error:
+            raise GralisError(f"The fn of SizeKernel failed on the sizes 0 .. {n_features - 1}: {error!r}.") from error
         if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
             worst = int(np.argmin(np.where(np.isfinite(weights), weights, -np.inf)))
             allowed = "a function with finite values >= 0, not all zero, on the sizes 0 .. n_features - 1"
@@ -103,7 +112,10 @@ class MaskKernel:
     fn: Callable[[Masks], Array]
 
     def _weigh(self, masks: Masks) -> Array:
-        weights = np.asarray(self.fn(masks), dtype=np.float64)
+        try:
+            weights = np.asarray(self.fn(masks), dtype=np.float64)
+        except Exception as error:
+            raise GralisError(f"The 'kernel' parameter of explain failed on masks {masks.shape}: {error!r}.") from error
         if weights.shape != (len(masks),):
             allowed = f"a function of masks {masks.shape} that returns ({len(masks)},)"
             raise bad("kernel", "explain", allowed, f"shape {weights.shape}")
@@ -141,8 +153,8 @@ def as_kernel(kernel: object) -> Kernel:
     >>> as_kernel(Uniform())
     Uniform()
     """
-    if isinstance(kernel, Kernel):
+    if isinstance(kernel, Kernel) and not isinstance(kernel, type):
         return kernel
-    if callable(kernel):
+    if callable(kernel) and not isinstance(kernel, type):
         return MaskKernel(kernel)
     raise bad("kernel", "explain", "Uniform(), Gaussian(sigma), SizeKernel(fn) or a function of masks", repr(kernel))

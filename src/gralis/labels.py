@@ -24,6 +24,13 @@ def to_numpy(values: object) -> NDArray[Any]:
     return np.asarray(values)
 
 
+def plain(values: object) -> NDArray[Any]:
+    """A copy that torch can take as it is: forward strides, native byte order, no wider than float64."""
+    array = np.array(to_numpy(values), order="C")
+    wide = array.dtype.kind == "f" and array.dtype.itemsize > 8
+    return array.astype(np.float64 if wide else array.dtype.newbyteorder("="), copy=False)
+
+
 def integers(labels: object, owner: str) -> Labels:
     """One leaf's labels as a new, non-empty int64 array without negatives, or the sentence that says what is wrong."""
     allowed = "integers >= 0, shaped like x"

@@ -16,9 +16,12 @@ from gralis import features as _features
 from gralis.baselines import Baselines
 from gralis.errors import GralisError, bad
 from gralis.features import Features
+from gralis.labels import plain
 from gralis.laws import Array
 from gralis.models import Model, Points, adapt
 from gralis.targets import Target, describe
+
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +34,7 @@ class Problem:
     features: Features
     form: type | tuple[str, ...]  # how the user packs the leaves: Tensor, tuple, or the keys of a dict
     target: str
-    dtype: torch.dtype
+    dtypes: tuple[torch.dtype, ...]  # in which each leaf is evaluated
 
     @classmethod
     def build(
@@ -61,8 +64,11 @@ class Problem:
                 "embedding with layer=...",
             )
         for number, leaf in enumerate(leaves):
+            if leaf.dtype not in _DTYPES:
+                got = str(leaf.dtype).removeprefix("torch.")
+                raise bad("x", "explain", "float16, bfloat16, float32 or float64", got)
             _require_finite(leaf, "x" if len(leaves) == 1 else f"x[{keys[number] if keys else number}]")
-        working = dtype or getattr(adapted, "dtype", None) or leaves[0].dtype
+        working = dtype or getattr(adapted, "dtype", None)
         return cls(
             adapted,
             leaves,
@@ -70,7 +76,7 @@ class Problem:
             _features.resolve(features, tuple(tuple(leaf.shape) for leaf in leaves), keys),
             form,
             describe(target),
-            working,
+            tuple(working or leaf.dtype for leaf in leaves),
         )
 
     @property
@@ -90,6 +96,8 @@ class Problem:
             squares = (leaf.detach().cpu().double() - points.detach().cpu().double()) ** 2
             for row, square in enumerate(squares.reshape(len(points), -1).numpy()):
                 total[row] += np.bincount(labels.ravel(), square, self.n_features)
+        if not np.isfinite(total.sum(1)).all():
+            raise GralisError("x is so far from the baseline that their squared distance overflows; rescale the input.")
         return total
 
     def pack(self, leaves: list[Tensor]) -> Points:
@@ -110,19 +118,21 @@ class Problem:
 
 
 def _leaves(x: object) -> tuple[type | tuple[str, ...], tuple[Tensor, ...]]:
+    if isinstance(x, Mapping | tuple) and not x:
+        raise bad("x", "explain", "a tensor, an array, or a non-empty tuple or dict of them", repr(x))
     if isinstance(x, Mapping):
-        return tuple(str(key) for key in x), tuple(_tensor(leaf) for leaf in x.values())
+        if not all(isinstance(key, str) for key in x):
+            raise bad("x", "explain", "a dict whose keys are the names of the model's arguments", f"keys {list(x)}")
+        return tuple(x), tuple(_tensor(leaf) for leaf in x.values())
     if isinstance(x, tuple):
-        if not x:
-            raise bad("x", "explain", "a tensor, an array, or a non-empty tuple or dict of them", "()")
         return tuple, tuple(_tensor(leaf) for leaf in x)
     return Tensor, (_tensor(x),)
 
 
 def _tensor(leaf: object) -> Tensor:
     try:
-        tensor = leaf.detach() if isinstance(leaf, Tensor) else torch.as_tensor(np.asarray(leaf))
-    except (TypeError, ValueError):
+        tensor = leaf.detach().to_dense() if isinstance(leaf, Tensor) else torch.from_numpy(plain(leaf))
+    except (TypeError, ValueError, RuntimeError):
         raise bad(
             "x", "explain", "a tensor, an array, or a tuple or dict of them", f"a {type(leaf).__name__}"
         ) from None

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 import torch
-from scipy.stats import t as student
 
+from gralis.certificates.simultaneous import half_widths
 from gralis.errors import BudgetError, GralisError
 from gralis.estimators import Estimate, estimate
 from gralis.evaluate import Evaluator
@@ -26,7 +26,7 @@ from gralis.problem import Problem
 from gralis.progress import Bar, ProgressOption, Stopwatch
 from gralis.version import __version__
 
-_KEEP_BYTES = 2**29  # rows up to this size are kept; beyond, the ledger is folded
+_KEEP_BYTES = 2**26  # rows up to this size are kept; beyond, the ledger is folded
 _N_LOOKS = 6  # how often a run with a tolerance looks at its error; each look pays its share of the level
 
 
@@ -99,24 +99,26 @@ class Run:
             self._f_x, self._f_baselines = self._evaluator.endpoints()
             schedule = self.plan.settle(self.task, self._probe)
             bar.expect(schedule.n_gradients + self._evaluator.cost.n_gradients)
-            if self.folded:
+            if self.folded and schedule.name != "exhaustive":
                 return self._folded(schedule)
             kept = [*schedule.taught, *self._always(schedule)]
             return self._sampled(schedule, kept, 0)
 
     def extend(self, so_far: Explanation, schedule: Schedule, budget: int) -> Explanation:
         """Go on with more replicates of the same schedule."""
-        per_replicate = schedule.n_gradients // schedule.n_replicates
-        extra = budget // max(per_replicate, 1)
+        done = so_far.ledger.n_replicates  # fewer than planned, if the run stopped early
+        per_replicate = schedule.rays_per_replicate * max(schedule.n_nodes, 1)  # a plan without nodes counts forwards
+        extra = budget // per_replicate
         if extra < 1:
             raise BudgetError(f"One more replicate needs a budget of {per_replicate}; extend was given {budget}.")
-        longer = schedule.more(schedule.n_replicates + extra)
+        longer = schedule.more(done + extra)
+        self._evaluator.cost, self._seconds = replace(so_far.cost), so_far.cost.seconds
         with Bar(self._progress, extra * per_replicate) as bar, self._evaluator.session():
             self._evaluator.report_to(bar.add)
             self._watch = Stopwatch(self.options.max_seconds)
             if isinstance(so_far.ledger, FoldedLedger):
-                return self._folded(longer, so_far.ledger.copy(), schedule.n_replicates)
-            return self._sampled(longer, [so_far.ledger], schedule.n_replicates)
+                return self._folded(longer, so_far.ledger.copy(), done)
+            return self._sampled(longer, [so_far.ledger], done)
 
     def _probe(self, sheet: Sheet) -> Ledger:
         return self._evaluator.evaluate(sheet, values=self.task.with_values)
@@ -154,8 +156,9 @@ class Run:
     def _folded(self, schedule: Schedule, ledger: FoldedLedger | None = None, first: int = 0) -> Explanation:
         ledger = ledger or FoldedLedger.empty(self.kernels, self.problem.n_features)
         laws = [[kernel.bind(row) for row in self.problem.squared_distance] for kernel in self.kernels]
-        complete = True
-        for number in range(first, schedule.n_replicates):
+        complete, numbers = True, range(first, schedule.n_replicates)
+        looks = _looks(len(numbers)) if self.options.tolerance is not None else ()
+        for done, number in enumerate(numbers, start=1):
             sheet = schedule.replicate(number)
             block = ledger.block(sheet, laws, self.problem.baselines.weights)
             try:
@@ -168,6 +171,8 @@ class Run:
             block.close()
             if self._watch.over and number >= 1 and number + 1 < schedule.n_replicates:
                 complete = False
+                break
+            if done in looks and number >= 1 and self._explanation(ledger, schedule).reached:
                 break
         return self._explanation(ledger, schedule, complete=complete)
 
@@ -184,7 +189,7 @@ class Run:
             peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         )
         form = self.problem.form
-        more = hasattr(schedule, "more") and not found.exact and complete
+        more = not found.exact
         return Explanation(
             estimate=found,
             kernel=kernel,
@@ -211,9 +216,7 @@ class Run:
             return None
         if found.exact:
             return True
-        freedom = max(len(found.departures) - 1, 1)
-        risk = (1 - o.level) / _N_LOOKS / len(found.values)
-        half = student.ppf(1 - risk / 2, freedom) * found.stderr
+        half = half_widths(found, 1 - (1 - o.level) / _N_LOOKS)
         return bool(half.max() <= max(o.atol, o.tolerance * abs(delta)))
 
     def _provenance(self) -> dict[str, Any]:
@@ -229,7 +232,7 @@ class Run:
             "features": repr(self.problem.features),
             "kernels": [repr(kernel) for kernel in self.kernels],
             "plan": self.plan.name,
-            "dtype": str(self.problem.dtype).removeprefix("torch."),
+            "dtype": ", ".join(dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in self.problem.dtypes)),
             **asdict(self.options),
         }
 

@@ -8,12 +8,13 @@ replicates agree best is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.estimators.result import Estimate
+from gralis.estimators.result import Estimate, Total
 from gralis.estimators.surrogates import Drift, Lesson, Potential, Surrogate, n_monomials
 from gralis.estimators.weights import importance
 from gralis.laws import Array, Law
@@ -23,18 +24,43 @@ from gralis.plans.sheet import CENSUS
 _MOST_FOLDS = 5
 _MOST_MONOMIALS = 1200  # a fit must stay cheap beside the model
 _CLEARLY = 0.95  # a richer surrogate must lower the variance by this factor
+_PATIENCE = 2  # so many richer surrogates in a row without gain end the search
 _LADDER = ((2, 2), (4, 3), (3, 3, 3), (6, 4, 3), (8, 5))
+
+
+Found = TypeVar("Found", Estimate, Total)
 
 
 def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
     """The adjusted estimate of phi for these laws, with the surrogate whose replicates agree best."""
     weights = importance(ledger, laws, baseline_weights)
     rays, folds = _by_lemma_a(ledger), _folds(ledger)
-    best: Estimate | None = None
-    for name, surrogate in _surrogates(ledger, laws, baseline_weights, weights):
-        found = Estimate.mean(_cross_fitted(ledger, rays, weights, surrogate, folds), f"adjusted rays ({name})")
+    tried = (
+        Estimate.mean(_cross_fitted(ledger, rays, weights, surrogate, folds), f"adjusted rays ({name})")
+        for name, surrogate in _surrogates(ledger, laws, baseline_weights, weights)
+    )
+    return _steadiest(tried)
+
+
+def total_of_values(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Total:
+    """sum_T v(T) / (|T| C(n, |T|)), for the laws of the uniform kernel: forwards only, adjusted the same way."""
+    weights = importance(ledger, laws, baseline_weights)
+    rate, folds = weights.max(1), _folds(ledger)  # all members of T have one weight under the uniform kernel
+    tried = (
+        Total.mean(_cross_fitted_total(ledger, rate, surrogate, folds))
+        for _, surrogate in _surrogates(ledger, laws, baseline_weights, weights)
+    )
+    return _steadiest(tried)
+
+
+def _steadiest(tried: Iterable[Found]) -> Found:
+    """The first whose replicates agree clearly better than those of all before it; the search ends after failures."""
+    best, failures = None, 0
+    for found in tried:
         if best is None or (found.departures**2).sum() < _CLEARLY * (best.departures**2).sum():
-            best = found
+            best, failures = found, 0
+        elif (failures := failures + 1) == _PATIENCE:
+            break
     assert best is not None  # the constant is always there
     return best
 
@@ -63,7 +89,7 @@ def _surrogates(
         yield "drift", Drift(lesson, 7)
     n_equations = int(ledger.masks[ledger.ray].sum())
     for degrees in _LADDER:
-        if n_monomials(ledger.n_features, degrees) <= min(_MOST_MONOMIALS, n_equations / 3):
+        if 0 < n_monomials(len(lesson.active), degrees) <= min(_MOST_MONOMIALS, n_equations / 3):
             yield f"potential{degrees}", Potential(lesson, degrees)
 
 
@@ -72,19 +98,28 @@ def _cross_fitted(ledger: Ledger, rays: Array, weights: Array, surrogate: Surrog
     estimates = np.zeros((ledger.n_replicates, ledger.n_features))
     scale = (ledger.weight / ledger.stretch)[:, None]
     single = ledger.sizes == 1
-    for fold in range(folds.max() + 1):
-        learn = folds != fold
-        guess = surrogate.fit(learn)
+    for fold, guess in enumerate(surrogate.leave_out(folds)):
         predicted = ledger.sum_points(scale * guess.slope) * ledger.masks
         exact_single = single & np.isfinite(ledger.value)
         predicted = np.where(exact_single[:, None], ledger.masks * guess.value[:, None], predicted)
         left = rays - predicted
-        left = _without_checksum(ledger, left, guess.value, weights, learn)
+        left = _without_checksum(ledger, left, guess.value, weights, folds != fold)
         part = weights * left
         census = part[ledger.replicate == CENSUS].sum(0)
         for replicate in np.unique(ledger.replicate[folds == fold]):
             estimates[replicate] = guess.phi + census + part[ledger.replicate == replicate].sum(0)
     return estimates
+
+
+def _cross_fitted_total(ledger: Ledger, rate: Array, surrogate: Surrogate, folds: NDArray[np.int64]) -> Array:
+    """One total per replicate: the surrogate's own, plus the weighted difference of values."""
+    totals = np.zeros(ledger.n_replicates)
+    for fold, guess in enumerate(surrogate.leave_out(folds)):
+        part = rate * (ledger.value - guess.value)
+        census = part[ledger.replicate == CENSUS].sum()
+        for replicate in np.unique(ledger.replicate[folds == fold]):
+            totals[replicate] = guess.phi.sum() + census + part[ledger.replicate == replicate].sum()
+    return totals
 
 
 def _without_checksum(

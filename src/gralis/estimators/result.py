@@ -10,6 +10,20 @@ from gralis.laws import Array
 
 
 @dataclass(frozen=True, eq=False)
+class Total:
+    """One number, and its departure in each replicate."""
+
+    value: float
+    departures: Array  # (n_replicates,)
+
+    @staticmethod
+    def mean(rows: Array) -> Total:
+        """The mean of independent estimates, one per replicate."""
+        value = float(rows.mean())
+        return Total(value, rows - value)
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """phi, and one departure per replicate, (n_replicates, n_features); their mean is zero.
 

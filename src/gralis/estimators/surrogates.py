@@ -10,7 +10,7 @@ point of the ledger, the value v(T) it implies, and its own phi under the law, a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -18,11 +18,12 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve
 
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
 
-_RIDGE = 1e-5  # relative to each monomial's own sum of squares, and growing with its degree
+_RIDGE = 1e-5  # relative to each monomial's own sum of squares, growing with its degree; linear terms are free
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,11 @@ class Lesson:
     trust: Array  # (n_points, n_features), zero outside T
     laws: Sequence[Law]
     baseline_weights: Array
+
+    @cached_property
+    def active(self) -> NDArray[np.int64]:
+        """Features with a slope anywhere; the others are known to be nothing, and stay exactly nothing."""
+        return np.flatnonzero(((self.slope != 0) & (self.trust > 0)).any(0))
 
     @property
     def sizes(self) -> Array:
@@ -51,9 +57,11 @@ class Prediction:
 
 
 class Surrogate(Protocol):
-    """One lesson, many fits: `fit` learns from the given rays only, and predicts for all."""
+    """One lesson, one fit per fold: each learns from the rays outside the fold, and predicts for all."""
 
-    def fit(self, rays: NDArray[np.bool_]) -> Prediction: ...
+    def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Prediction]:
+        """The fit without fold 0, without fold 1, ...; fold -1 is never left out."""
+        ...
 
 
 class Drift:
@@ -82,16 +90,19 @@ class Drift:
         table = [one, first - one / 2, zero, zero, zero, second - first + one / 4, zero]
         return np.stack(table[: self._terms.shape[1]])
 
-    def fit(self, rays: NDArray[np.bool_]) -> Prediction:
+    def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Prediction]:
+        for fold in range(folds.max() + 1):
+            yield self._fit(folds[self._lesson.ledger.ray] != fold)
+
+    def _fit(self, points: NDArray[np.bool_]) -> Prediction:
         lesson, k = self._lesson, self._terms.shape[1]
         ledger = lesson.ledger
-        points = rays[ledger.ray]
         trust = lesson.trust[points]  # (points, n_features)
         normal = (self._products[points].T @ trust).T.reshape(-1, k, k)
         right = (self._terms[points].T @ (trust * lesson.slope[points])).T
-        # A ridge that only matters where a feature has been seen in few rays; the constant term is hardly shrunk.
+        # A ridge for features seen in few rays; the constant is left alone, so that affine models come out exactly.
         scale = normal[:, 0, 0] / max(k, 1)
-        ridge = 1e-2 * scale[:, None] * np.concatenate([[1e-4], np.ones(k - 1)]) + 1e-300
+        ridge = 1e-2 * scale[:, None] * np.concatenate([[0.0], np.ones(k - 1)]) + 1e-300
         normal[:, np.arange(k), np.arange(k)] += ridge
         beta = np.linalg.solve(normal, right[:, :, None])[:, :, 0]  # (n_features, n_terms)
         slope = self._terms @ beta.T
@@ -104,7 +115,7 @@ class Potential:
 
     def __init__(self, lesson: Lesson, degrees: Sequence[int]) -> None:
         self._lesson = lesson
-        self._exponents, self._support = monomials(lesson.ledger.n_features, degrees)
+        self._exponents, self._support = monomials(lesson.active, lesson.ledger.n_features, degrees)
         self._degree = self._exponents.sum(1)
 
     @cached_property
@@ -145,41 +156,50 @@ class Potential:
                 phi[i, columns] += weight * share * law.subset_moments(sets)
         return phi
 
-    def fit(self, rays: NDArray[np.bool_]) -> Prediction:
+    def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Prediction]:
+        parts = [self._equations(folds == fold) for fold in range(-1, folds.max() + 1)]
+        normal, right = sum(part[0] for part in parts), sum(part[1] for part in parts)
+        for of_fold in parts[1:]:
+            yield self._solve(normal - of_fold[0], right - of_fold[1])
+
+    def _equations(self, rays: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """The normal equations of these rays: their slopes, and their values where known."""
         lesson, ledger = self._lesson, self._lesson.ledger
         size = len(self._exponents)
         normal, right = np.zeros((size, size)), np.zeros(size)
         for i, (points, columns, slopes) in enumerate(self._blocks):
             used = rays[ledger.ray[points]]
-            trust = lesson.trust[points[used], i]
-            weighted = slopes[used] * trust[:, None]
+            weighted = slopes[used] * lesson.trust[points[used], i, None]
             normal[np.ix_(columns, columns)] += weighted.T @ slopes[used]
             right[columns] += weighted.T @ lesson.slope[points[used], i]
         known = rays & np.isfinite(ledger.value)
-        level = np.median(lesson.trust[lesson.trust > 0])  # a value counts like one typical slope
         inside = self._contained[known]
-        normal += level * inside.T @ inside
-        right += level * inside.T @ ledger.value[known]
+        level = np.median(lesson.trust[lesson.trust > 0])  # a value counts like one typical slope
+        return normal + level * inside.T @ inside, right + level * inside.T @ ledger.value[known]
+
+    def _solve(self, normal: Array, right: Array) -> Prediction:
         scale = np.sqrt(np.diag(normal)) + 1e-300
-        system = normal / scale[:, None] / scale + np.diag(_RIDGE * self._degree**2.0)
-        beta = np.linalg.solve(system, right / scale) / scale
-        slope = np.zeros_like(lesson.slope)
+        system = normal / scale[:, None] / scale + np.diag(_RIDGE * (self._degree**2.0 - 1) + 1e-13)
+        beta = solve(system, right / scale, assume_a="pos", overwrite_a=True) / scale
+        slope = np.zeros_like(self._lesson.slope)
         for i, (points, columns, slopes) in enumerate(self._blocks):
             slope[points, i] = slopes @ beta[columns]
         return Prediction(slope, self._contained @ beta, self._phi @ beta)
 
 
-def monomials(n_features: int, degrees: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Exponents (n_monomials, n_features), and the features of each, padded with n_features.
+def monomials(
+    active: NDArray[np.int64], n_features: int, degrees: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Exponents (n_monomials, n_features) in the active features, and the features of each, padded with n_features.
 
-    >>> monomials(2, (2, 2))[0].tolist()
-    [[1, 0], [2, 0], [0, 1], [0, 2], [1, 1]]
+    >>> monomials(np.array([0, 2]), 3, (2, 2))[0].tolist()
+    [[1, 0, 0], [2, 0, 0], [0, 0, 1], [0, 0, 2], [1, 0, 1]]
     """
     width = len(degrees)
     exponents, supports = [], []
     for order, most in enumerate(degrees, start=1):
         powers = [p for p in itertools.product(range(1, most + 1), repeat=order) if sum(p) <= most]
-        for members in itertools.combinations(range(n_features), order):
+        for members in itertools.combinations(active.tolist(), order):
             for power in powers:
                 row = np.zeros(n_features, dtype=np.int64)
                 row[list(members)] = power
@@ -188,10 +208,10 @@ def monomials(n_features: int, degrees: Sequence[int]) -> tuple[NDArray[np.int64
     return np.array(exponents), np.array(supports)
 
 
-def n_monomials(n_features: int, degrees: Sequence[int]) -> int:
+def n_monomials(n_active: int, degrees: Sequence[int]) -> int:
     """How many monomials these degrees make.
 
     >>> n_monomials(13, (3, 3, 3))
     559
     """
-    return sum(comb(n_features, order) * comb(most, order) for order, most in enumerate(degrees, start=1))
+    return sum(comb(n_active, order) * comb(most, order) for order, most in enumerate(degrees, start=1))

@@ -18,7 +18,7 @@ from scipy.special import betaln, logsumexp
 
 from gralis.laws.law import TILT, Array, Masks, log_shapley, spread, stratified
 
-_PANEL_NODES = 24
+_NODE, _WEIGHT = np.polynomial.legendre.leggauss(24)  # on each panel
 _N_CELLS = 256
 
 
@@ -49,10 +49,9 @@ class ProductLaw:
         """
         n_panels = int(np.ceil(np.log2(max(rate, 1.0)))) + 1
         edges = np.concatenate([[0.0], 0.5 ** np.arange(n_panels, -1.0, -1.0)])
-        node, weight = np.polynomial.legendre.leggauss(_PANEL_NODES)
         width = np.diff(edges)[:, None]
-        s = (edges[:-1, None] + width * (node + 1) / 2).ravel()
-        log_weight = np.log((width * weight / 2).ravel()) - np.log1p(-tilt)
+        s = (edges[:-1, None] + width * (_NODE + 1) / 2).ravel()
+        log_weight = np.log((width * _WEIGHT / 2).ravel()) - np.log1p(-tilt)
         return s ** (1 / (1 - tilt)), log_weight
 
     def _arrivals(self, tilt: float = 0.0) -> tuple[Array, Array]:
@@ -128,20 +127,23 @@ class ProductLaw:
         return masks
 
     def propose(self, rng: np.random.Generator, n_coalitions: int, least: int = 1) -> tuple[Masks, Array]:
+        if least > 1 and self.single_share > 0.5:  # else nearly every draw would be a single feature, and drawn again
+            return self._wider.propose(rng, n_coalitions, least)
         owner, level = spread(rng, n_coalitions, self.n_features), stratified(rng, n_coalitions)
-        cells = self._cells(float(self._gap.sum())) ** (1 - TILT)
-        left = cells[:-1] ** (1 / (1 - TILT))
-        product = self._log_product(left)
         masks = np.empty((n_coalitions, self.n_features), dtype=bool)
         for row, (i, at) in enumerate(zip(owner, level, strict=True)):
             size, where = 0, float(at)
             while size < least:  # a coalition that is too small is drawn again, at a free level, for a free owner
-                a = self._arrival_of(rng, int(i), where, cells, product - np.log1p(-left * self._gap[i]))
-                masks[row] = rng.random(self.n_features) < self._odds(a)
+                masks[row] = rng.random(self.n_features) < self._odds(self._arrival_of(rng, int(i), where))
                 masks[row, i] = True
                 size, where, i = int(masks[row].sum()), float(rng.random()), rng.integers(self.n_features)
         kept = 0.0 if least == 1 else np.log1p(-self.single_share)
         return masks, self._log_proposal(masks) - kept
+
+    @cached_property
+    def _wider(self) -> ProductLaw:
+        """The law of the kernel to the power one half; its draws cover ours, and their weights are exact too."""
+        return ProductLaw(self.log_p / 2)
 
     @cached_property
     def single_share(self) -> float:
@@ -150,13 +152,25 @@ class ProductLaw:
         constants = betaln(1 - TILT, self.n_features) - np.log(self.n_features)
         return float(np.exp(logsumexp(alone) + constants))
 
-    def _arrival_of(self, rng: np.random.Generator, i: int, level: float, cells: Array, at_left: Array) -> float:
+    @cached_property
+    def _tilted_cells(self) -> tuple[Array, Array, Array]:
+        """Cells of s = u^(1 - TILT), u at their left edges, and log prod_j (1 - u + u p_j) there."""
+        cells = self._cells(float(self._gap.sum())) ** (1 - TILT)
+        left = cells[:-1] ** (1 / (1 - TILT))
+        return cells, left, self._log_product(left)
+
+    def _arrival_of(self, rng: np.random.Generator, i: int, level: float) -> float:
         """One arrival time of feature i, density u^-TILT prod_{j != i} (1 - u + u p_j), at about this quantile."""
 
-        def log_density(u: Array) -> Array:
-            return np.asarray(self._log_product(u) - np.log1p(-u * self._gap[i]))
+        def without_i(u: Array, log_product: Array) -> Array:
+            return np.asarray(log_product - np.log1p(-u * self._gap[i]))
 
-        return float(_draw_decreasing(rng, log_density, cells, at_left, np.array([level]), TILT)[0])
+        cells, left, product = self._tilted_cells
+        at_left = without_i(left, product)
+        drawn = _draw_decreasing(
+            rng, lambda u: without_i(u, self._log_product(u)), cells, at_left, np.array([level]), TILT
+        )
+        return float(drawn[0])
 
     def _log_proposal(self, masks: Masks) -> Array:
         """log r(T), r(T) = (1/n) sum_{i in T} B(t - TILT, n - t + 1) pi(T \\ i) / Z_i (tilted)."""
@@ -173,24 +187,28 @@ class ProductLaw:
         """Edges of cells on [0, 1], fine where exp(-rate u) bends."""
         return np.concatenate([[0.0], np.geomspace(0.01 / max(rate, 1.0), 1.0, _N_CELLS)])
 
-    def subset_moments(self, sets: NDArray[np.int64]) -> Array:
+    @cached_property
+    def _owner_mass(self) -> tuple[Array, Array]:
+        """Arrival times u, and for each of them the mass of u in the conditional law of every feature."""
         u, mass = self._arrivals()
-        moments = np.zeros(len(sets))
-        for a, log_mass in zip(u, mass, strict=True):
-            joins = np.append(self._odds(a), 1.0)
-            owner_mass = np.exp(log_mass - np.log1p(-a * self._gap) - self._log_z)
-            moments += owner_mass[sets[:, 0]] * joins[sets[:, 1:]].prod(1)
-        return moments
+        return u, np.stack([np.exp(m - np.log1p(-a * self._gap) - self._log_z) for a, m in zip(u, mass, strict=True)])
+
+    def subset_moments(self, sets: NDArray[np.int64]) -> Array:
+        u, mass = self._owner_mass
+        joins = np.stack([np.append(self._odds(a), 1.0) for a in u])  # (n_times, n_features + 1)
+        product = mass[:, sets[:, 0]]
+        for column in sets.T[1:]:
+            product = product * joins[:, column]
+        return np.asarray(product.sum(0))
 
     def size_moments(self) -> Array:
         n = self.n_features
         moments = np.zeros((3, n))
-        for a, log_mass in zip(*self._arrivals(), strict=True):
+        for a, mass in zip(*self._owner_mass, strict=True):
             odds = self._odds(a)
-            owner_mass = np.exp(log_mass - np.log1p(-a * self._gap) - self._log_z)
             mean = 1 + odds.sum() - odds
-            spread_ = (odds * (1 - odds)).sum() - odds * (1 - odds)
-            moments += owner_mass * np.stack([np.ones(n), mean / n, (mean**2 + spread_) / n**2])
+            variance = (odds * (1 - odds)).sum() - odds * (1 - odds)
+            moments += mass * np.stack([np.ones(n), mean / n, (mean**2 + variance) / n**2])
         return moments
 
 

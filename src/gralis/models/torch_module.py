@@ -36,11 +36,11 @@ def torch_model(
     """
     if isinstance(module, type) or not callable(module):
         raise bad("module", "models.torch", "a torch.nn.Module or a function on batch tensors", kind(module))
-    if dtype is not None and not getattr(dtype, "is_floating_point", False):
-        raise bad("dtype", "models.torch", "None or a floating torch.dtype", repr(dtype))
+    if dtype not in (None, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        raise bad("dtype", "models.torch", "None or a floating torch.dtype of 16 to 64 bits", repr(dtype))
     try:
-        place = None if device is None else torch.device(device)
-    except (RuntimeError, TypeError):
+        place = None if device is None else torch.empty(0, device=device).device  # a device that is really there
+    except (RuntimeError, TypeError, AssertionError):
         raise bad("device", "models.torch", "None or a torch device such as 'cpu' or 'cuda:0'", repr(device)) from None
     return TorchModel(module, check(target, "models.torch"), place, dtype)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gralis.laws import Array, Law, ProductLaw
+from gralis.laws import Array
 from gralis.laws.law import systematic_counts
 from gralis.ledger import Ledger
 from gralis.plans.exhaustive import Exhaustive
@@ -22,6 +22,7 @@ from gralis.quadrature import UNIFORM, Density, NodeRule, RandomRule, rule
 _N_NODES = 2
 _KNOTS = np.array([0.0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0])
 _PILOT_DENSITY = Density(_KNOTS, 1 / (_KNOTS + 0.15))
+_PRIOR, _FLOOR = 0.3, 0.15  # of the learnt density: points at the overall mean, and share of the mean height
 _ENOUGH_NODES = 8  # per ray, for enumerating all coalitions instead of sampling them
 
 
@@ -92,7 +93,7 @@ def rays_sheet(task: Task, node_rule: NodeRule, n_rays: int, index: int) -> Shee
     least = 2 if has_census(task) else 1
     masks, log_rate, baseline = [], [], []
     for number in np.flatnonzero(counts):
-        drawn, log_proposal = proposal(task.laws[number]).propose(rng, int(counts[number]), least)
+        drawn, log_proposal = task.laws[number].propose(rng, int(counts[number]), least)
         masks.append(drawn)
         log_rate.append(log_proposal + np.log(n_rays * task.baseline_weights[number]))
         baseline.append(np.full(len(drawn), number))
@@ -109,13 +110,6 @@ def rays_sheet(task: Task, node_rule: NodeRule, n_rays: int, index: int) -> Shee
     )
 
 
-def proposal(law: Law) -> Law:
-    """The law to draw from: the kernel's own, widened until at most half of it falls on single features."""
-    while isinstance(law, ProductLaw) and law.single_share > 0.5:
-        law = ProductLaw(law.log_p / 2)
-    return law
-
-
 def node_density(ledger: Ledger) -> Density:
     """h(a) proportional to the root mean square gradient at a, from the pilot's points, with a floor; else uniform.
 
@@ -126,10 +120,11 @@ def node_density(ledger: Ledger) -> Density:
     if not square.sum() > 0:
         return UNIFORM
     hats = np.maximum(1 - np.abs(_hat_place(ledger.node)[:, None] - np.arange(len(_KNOTS))), 0.0)  # (points, knots)
-    mean = square.mean()
-    level = (hats.T @ square + mean) / (hats.sum(0) + 1.0)  # one pseudo-point at each knot
-    heights = np.sqrt(level)
-    density = Density(_KNOTS, heights + 0.25 * np.interp(np.linspace(0, 1, 101), _KNOTS, heights).mean())
+    # Squares have heavy tails and the pilot is small: neighbours are averaged, and a fraction of a point at the
+    # overall mean stands at every knot.
+    seen, total = _blur(hats.sum(0)), _blur(hats.T @ square)
+    heights = np.sqrt((total + _PRIOR * square.mean()) / (seen + _PRIOR))
+    density = Density(_KNOTS, heights + _FLOOR * np.interp(np.linspace(0, 1, 101), _KNOTS, heights).mean())
     unweighted = 1 / _PILOT_DENSITY(ledger.node)
     uniform_cost, learnt_cost = (unweighted * square).sum(), (unweighted * square / density(ledger.node)).sum()
     return density if learnt_cost < 0.8 * uniform_cost else UNIFORM
@@ -138,3 +133,8 @@ def node_density(ledger: Ledger) -> Density:
 def _hat_place(node: Array) -> Array:
     """Where a node lies between the knots, in units of knots."""
     return np.asarray(np.interp(node, _KNOTS, np.arange(len(_KNOTS))))
+
+
+def _blur(row: Array) -> Array:
+    """Each knot with half of its neighbours."""
+    return np.asarray(np.convolve(row, [0.5, 1.0, 0.5], mode="same"))

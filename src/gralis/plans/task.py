@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -60,7 +61,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
+class Schedule(ABC):
     """A settled plan: replicate r is a pure function of the seed and r, so that any of them can be made again."""
 
     task: Task
@@ -72,9 +73,9 @@ class Schedule:
     name: ClassVar[str]
     method: ClassVar[str]  # the estimator of its ledger: "adjusted", "plain", "exact", "ratio" or "endpoint"
 
+    @abstractmethod
     def replicate(self, index: int) -> Sheet:
         """The rows of one replicate."""
-        raise NotImplementedError  # every plan has its own
 
     def census(self) -> Sheet | None:
         """Coalitions that are certain to be looked at, whose rays are known from their values alone."""

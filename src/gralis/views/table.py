@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gralis.errors import GralisError
+
 if TYPE_CHECKING:
     from gralis.explanation import Explanation, Sweep
 
@@ -28,13 +30,21 @@ def explanation_table(explanation: Explanation) -> str:
         rest = e.values.sum() - e.values[order].sum()
         lines.append(f"{f'({e.n_features - len(order)} more)':<{width}}  {rest:>11.5g}")
     lines.append("")
-    lines.append(f"sum of phi {e.values.sum():.6g}, residual F(x) - F(x') - sum = {e.delta - e.values.sum():.6g}")
+    lines.append(f"sum of phi {e.values.sum():.6g}; {residual_line(e)}")
     lines.append(cost_line(e))
     if not e.complete:
         lines.append("stopped before the plan was done: the numbers stand for what was evaluated so far")
     if e.reached is not None:
         lines.append(f"tolerance {'reached' if e.reached else 'not reached within the budget'}")
     return "\n".join(lines)
+
+
+def residual_line(e: Explanation) -> str:
+    """The residual and its split, or the residual alone where coalition values are missing."""
+    try:
+        return repr(e.residual)
+    except GralisError:
+        return f"residual F(x) - F(x') - sum = {e.delta - e.values.sum():.6g}"
 
 
 def cost_line(e: Explanation) -> str:

@@ -1,0 +1,201 @@
+"""Mean squared error of Algorithm 1 over that of the default plan, at equal total cost; and on real networks.
+
+python benchmarks/accuracy.py [--quick] [--workers 2] [--out benchmarks/results/accuracy.json]
+python benchmarks/accuracy.py --real [--cells NAME ...] [--out benchmarks/results/accuracy_real.json]
+
+Small models: the truth is enumerated. Cost counts a forward as a third of a gradient.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from math import floor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from report import geometric_mean, options, table, verdict, write
+from threadpoolctl import threadpool_limits
+from zoo import EXACT, Case, exact_case
+
+import gralis
+from gralis import Explanation
+
+KERNELS = {"uniform": gralis.Uniform(), "0.75": gralis.Gaussian(0.75), "0.3": gralis.Gaussian(0.3)}
+N_NODES = 10  # Algorithm 1's midpoints
+FORWARD = 1 / 3  # of the cost of a gradient
+TARGETS = {"geometric mean": 25.0, "least": 6.0}
+MOONSHOT = {"geometric mean": 45.0, "least": 10.0}
+
+Array = NDArray[np.float64]
+
+
+def run(
+    models: Sequence[str] | None = None, permutations: Sequence[int] = (10, 30), n_seeds: int = 30, workers: int = 1
+) -> dict[str, Any]:
+    """Every model x kernel x number of permutations."""
+    names = EXACT if models is None else models
+    work = [(name, tuple(permutations), n_seeds) for name in names]
+    if workers == 1:
+        parts = [cells_of(*one) for one in work]
+    else:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            parts = list(pool.map(cells_of, *zip(*work, strict=True)))
+    cells = [cell for part in parts for cell in part]
+    gains = [cell["gain"] for cell in cells]
+    return {
+        "n_seeds": n_seeds,
+        "cells": cells,
+        "geometric_mean": geometric_mean(gains),
+        "least": min(gains),
+        "mean_calibration": float(np.mean([cell["calibration"] for cell in cells])),
+        "targets": TARGETS,
+        "moonshot": MOONSHOT,
+    }
+
+
+def cells_of(name: str, permutations: Sequence[int], n_seeds: int) -> list[dict[str, Any]]:
+    """All kernels and budgets of one model; the truth comes from one exhaustive ledger."""
+    with threadpool_limits(1):  # everything is small here: more threads only wait for each other
+        return _cells_of(exact_case(name), permutations, n_seeds)
+
+
+def _cells_of(case: Case, permutations: Sequence[int], n_seeds: int) -> list[dict[str, Any]]:
+    exhaustive = truth(case)
+    exact = {kernel: exhaustive.with_kernel(value).values for kernel, value in KERNELS.items()}
+    cells = []
+    for m in permutations:
+        runs = [algorithm_1(case, m, seed) for seed in range(n_seeds)]  # its permutations do not depend on the kernel
+        cost = float(m * case.x.numel() * N_NODES)
+        for kernel, phi in exact.items():
+            theirs = np.stack([found.with_kernel(KERNELS[kernel]).values for found in runs]) - phi
+            ours = [at_cost(case, kernel, cost, seed) for seed in range(n_seeds)]
+            cells.append({"model": case.name, "kernel": kernel, "permutations": m, **compare(theirs, ours, phi, cost)})
+    return cells
+
+
+def compare(theirs: Array, ours: Sequence[Explanation], phi: Array, cost: float) -> dict[str, Any]:
+    """Errors over seeds and features; calibration is the actual error over the stated one."""
+    errors = np.stack([found.values for found in ours]) - phi
+    stated = np.stack([found.stderr for found in ours])
+    methods = Counter(found.method.removeprefix("adjusted rays (")[:-1] for found in ours)
+    return {
+        "cost": round(cost),
+        "our_cost": round(max(map(total_cost, ours))),
+        "mse_algorithm_1": float((theirs**2).mean()),
+        "mse": float((errors**2).mean()),
+        "gain": float((theirs**2).mean() / (errors**2).mean()),
+        "calibration": float(np.sqrt((errors**2).mean() / (stated**2).mean())),
+        "bias": float(np.sqrt((errors.mean(0) ** 2).mean() / (errors**2).mean() * len(ours))),  # 1: none is seen
+        "methods": dict(methods.most_common()),
+    }
+
+
+def truth(case: Case) -> Explanation:
+    """All 2^n - 1 coalitions; Gauss-Legendre where the model is smooth, many midpoints where it has kinks."""
+    rule, n_nodes = ("gauss-legendre", 48) if case.smooth else ("midpoint", 400)
+    return gralis.explain(
+        case.model,
+        case.x,
+        baseline=case.baseline,
+        plan="exhaustive",
+        quadrature=rule,
+        n_nodes=n_nodes,
+        budget=None,
+        coalition_values=False,
+        batch_size=8192,
+    )
+
+
+def algorithm_1(case: Case, n_permutations: int, seed: int) -> Explanation:
+    return gralis.explain(
+        case.model,
+        case.x,
+        baseline=case.baseline,
+        plan=gralis.plans.permutation(n_permutations=n_permutations, antithetic=True),
+        n_nodes=N_NODES,
+        coalition_values=False,
+        budget=None,
+        seed=seed,
+        batch_size=1024,
+    )
+
+
+def at_cost(case: Case, kernel: str, cost: float, seed: int) -> Explanation:
+    """The default plan within this cost: two nodes on a ray, a forward for it, and one for every single feature."""
+    budget = floor((cost - FORWARD * (case.x.numel() + 2)) / (1 + FORWARD / 2))
+    found = gralis.explain(
+        case.model,
+        case.x,
+        baseline=case.baseline,
+        kernel=KERNELS[kernel],
+        plan="shared",
+        budget=budget,
+        seed=1000 + seed,
+        batch_size=1024,
+    )
+    assert total_cost(found) <= cost, f"a cost of {total_cost(found)} instead of {cost}"
+    return found
+
+
+def total_cost(found: Explanation) -> float:
+    return found.cost.n_gradients + FORWARD * found.cost.n_forwards
+
+
+def show(result: dict[str, Any]) -> str:
+    rows = [
+        {
+            "model": cell["model"],
+            "kernel": cell["kernel"],
+            "m": cell["permutations"],
+            "cost": cell["cost"],
+            "ours": cell["our_cost"],
+            "MSE Alg. 1": cell["mse_algorithm_1"],
+            "MSE ours": cell["mse"],
+            "gain": cell["gain"],
+            "calibration": cell["calibration"],
+            "bias": cell["bias"],
+            "surrogate": ", ".join(f"{method} {count}" for method, count in cell["methods"].items()),
+        }
+        for cell in result["cells"]
+    ]
+    found = {"geometric mean": result["geometric_mean"], "least": result["least"]}
+    summary: list[dict[str, object]] = [
+        {
+            "gain": name,
+            "": value,
+            "target": verdict(value, TARGETS[name], at_most=False),
+            "moonshot": verdict(value, MOONSHOT[name], at_most=False),
+        }
+        for name, value in found.items()
+    ]
+    summary.append({"gain": "mean calibration", "": result["mean_calibration"], "target": "about 1", "moonshot": ""})
+    return table(f"accuracy at equal cost, {result['n_seeds']} seeds", rows) + "\n" + table("in all", summary)
+
+
+def main() -> None:
+    parser = options(__doc__.splitlines()[0])
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count(), help="processes; the numbers do not depend on it"
+    )
+    parser.add_argument("--models", nargs="+", choices=EXACT, help="only these")
+    parser.add_argument("--real", action="store_true", help="real networks instead (hours; finished parts are kept)")
+    parser.add_argument("--cells", nargs="+", help="with --real: only these cells")
+    parser.add_argument("--permutations", type=int, default=30, help="with --real: Algorithm 1's m")
+    arguments = parser.parse_args()
+    if arguments.real:
+        from real_networks import run_cells
+
+        run_cells(arguments.out, arguments.cells, 2 if arguments.quick else arguments.permutations)
+        return
+    result = run(arguments.models, n_seeds=5 if arguments.quick else 30, workers=arguments.workers)
+    print(show(result))
+    write(arguments.out, "accuracy", result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""What every benchmark does with its numbers: a table on the screen, a JSON file on request."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import gralis
+
+
+def options(description: str) -> argparse.ArgumentParser:
+    """--quick and --out; a script adds its own."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="a small version that shows that it works")
+    parser.add_argument("--out", type=Path, help="also write the result as JSON to this file")
+    return parser
+
+
+def table(title: str, rows: Sequence[Mapping[str, object]]) -> str:
+    """One line per row, under its keys; columns as wide as they need to be, text to the left, numbers to the right.
+
+    >>> print(table("speed", [{"net": "a", "ms": 1.5}, {"net": "b", "ms": 12.25}]))
+    <BLANKLINE>
+    speed
+    net    ms
+    a     1.5
+    b    12.2
+    """
+    head = list(rows[0])
+    lines = [head, *([_cell(row[key]) for key in head] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    sides = [str.ljust if isinstance(rows[0][key], str) else str.rjust for key in head]
+    shown = ["  ".join(side(*cell) for side, *cell in zip(sides, line, widths, strict=True)) for line in lines]
+    return "\n".join(["", title, *map(str.rstrip, shown)])
+
+
+def verdict(value: float, target: float, *, at_most: bool) -> str:
+    """The target beside the number: "<= 1.08 met"."""
+    met = value <= target if at_most else value >= target
+    return f"{'<=' if at_most else '>='} {target:g} {'met' if met else 'MISSED'}"
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def machine() -> dict[str, object]:
+    """Facts that bear on the numbers; nothing that names the machine."""
+    return {
+        "cores": os.cpu_count(),
+        "architecture": platform.machine(),
+        "torch_threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "gralis": gralis.__version__,
+    }
+
+
+def write(path: Path | None, name: str, result: dict[str, Any]) -> None:
+    """{"benchmark", "machine", **result} as JSON; nothing without a path. The old file is replaced in one step."""
+    if path is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"benchmark": name, "machine": machine(), **result}, indent=1)
+    beside = path.with_suffix(".part")
+    beside.write_text(text + "\n")
+    beside.replace(path)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""What may be wrong, and by how much; arithmetic on ledger rows and replicates, no model."""

@@ -1,0 +1,57 @@
+"""Simultaneous intervals: values +- c * stderr, c the quantile of max_i |t_i| over the features.
+
+The replicates' joint behaviour decides: features that move together need a smaller c than features on their own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import t as student
+
+from gralis.estimators import Estimate
+from gralis.laws import Array
+
+_N_DRAWS = 2000
+_MOST_NUMBERS = 2**25  # beyond this many normal numbers the level is shared evenly instead (Bonferroni)
+
+
+def half_widths(estimate: Estimate, level: float) -> Array:
+    """Half-widths that hold for all features together with probability `level`; 0 if exact, NaN if unknown."""
+    if estimate.exact:
+        return np.zeros_like(estimate.values)
+    if len(estimate.departures) < 2:
+        return np.full_like(estimate.values, np.nan)
+    return np.asarray(critical(estimate.departures, level) * estimate.stderr)
+
+
+def critical(departures: Array, level: float) -> float:
+    """The `level` quantile of max_i |t_i| when replicates are normal with the correlation seen in `departures`.
+
+    Few replicates show spurious correlations, so the correlation is shrunk towards independence by the usual
+    estimate of its sampling error; Bonferroni's value is the ceiling.
+    """
+    n_replicates, n_features = departures.shape
+    ceiling = float(student.ppf(1 - (1 - level) / 2 / n_features, n_replicates - 1))
+    spread = np.sqrt((departures**2).mean(0))
+    moving = spread > 0
+    n_moving = int(moving.sum())
+    if n_moving < 2 or _N_DRAWS * n_replicates * n_moving > _MOST_NUMBERS:
+        return ceiling
+    scores = departures[:, moving] / spread[moving] / np.sqrt(n_replicates)  # (n_replicates, n_moving)
+    alone = _independence(scores)
+    rng = np.random.default_rng(0)  # the quantile is a number of the design: the same for the same replicates
+    together = rng.standard_normal((_N_DRAWS, n_replicates, n_replicates)) @ scores
+    apart = rng.standard_normal((_N_DRAWS, n_replicates, n_moving))
+    draws = np.sqrt(1 - alone) * together + np.sqrt(alone) * apart
+    t = draws.mean(1) / draws.std(1, ddof=1) * np.sqrt(n_replicates)
+    return min(ceiling, float(np.quantile(np.abs(t).max(1), level)))
+
+
+def _independence(scores: Array) -> float:
+    """How far to shrink the correlation towards independence: sum of its sampling variances over sum of squares."""
+    n_replicates, n = scores.shape
+    correlation = scores.T @ scores
+    off = ~np.eye(n, dtype=bool)
+    squares = float((correlation[off] ** 2).sum())
+    variances = float(((1 - correlation[off] ** 2) ** 2).sum() / (n_replicates - 1))
+    return 1.0 if squares == 0 else min(1.0, variances / squares)
