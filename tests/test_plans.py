@@ -71,7 +71,7 @@ def run(model: Model, seed: int = 0, **options) -> Explanation:
 
 def truth(model: Model, **options) -> np.ndarray:
     """phi by enumeration; many nodes where there are kinks."""
-    nodes = {} if model is SMOOTH or "n_nodes" in options else {"quadrature": "midpoint", "n_nodes": 400}
+    nodes = {} if model is not KINKED or "n_nodes" in options else {"quadrature": "midpoint", "n_nodes": 400}
     found = run(model, plan="exhaustive", budget=None, **nodes, **options)
     assert (found.stderr == 0).all()
     return found.values
@@ -110,7 +110,7 @@ CONTRACT |= {
         {"kernel": Gaussian(0.3)},
     ),
     "shared, kinks": (KINKED, {"plan": "shared", "budget": 150}, {"kernel": Gaussian(0.75)}),
-    "shared, kinks, one node": (KINKED, {"plan": "shared", "budget": 150, "n_nodes": 1}, {}),
+    "shared, kinks, one node": (KINKED, {"plan": "shared", "budget": 60, "n_nodes": 1, "quadrature": "random"}, {}),
     "shared, kinks, no values": (KINKED, {"plan": "shared", "budget": 150, "coalition_values": False}, {}),
     "shared, fixed nodes": (SMOOTH, {"plan": "shared", "budget": 200}, FIXED),
     "shared, several baselines": (
@@ -208,49 +208,39 @@ def test_sampled_endpoint_is_unbiased(name: str) -> None:
 # ---- honest errors
 
 
-@pytest.mark.parametrize("kernel", [Uniform(), Gaussian(0.3)], ids=["uniform", "gaussian"])
-def test_stated_errors_of_the_shared_plan_are_honest(kernel: Kernel) -> None:
-    check_honesty(30, kernel, SMOOTH, X)
+@pytest.mark.parametrize(("kind", "n", "kernel"), [("softplus", 7, Uniform()), ("relu", 8, Gaussian(0.75))])
+def test_stated_errors_of_the_shared_plan_are_honest(kind: str, n: int, kernel: Kernel) -> None:
+    check_honesty(36, kind, n, kernel)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [6, 7, 8])
 @pytest.mark.parametrize("kind", ["softplus", "relu", "tanh"])
-@pytest.mark.parametrize("kernel", [Uniform(), Gaussian(0.3), rugged], ids=["uniform", "gaussian", "callable"])
+@pytest.mark.parametrize("kernel", [Uniform(), Gaussian(0.75), Gaussian(0.3), rugged], ids=repr)
 def test_stated_errors_of_the_shared_plan_are_honest_everywhere(kernel: object, kind: str, n: int) -> None:
-    check_honesty(200, kernel, network(kind, n, 4), point(n, 4))
+    check_honesty(150, kind, n, kernel)
 
 
-def check_honesty(n_seeds: int, kernel: object, model: Model, x: np.ndarray) -> None:
-    options = {"kernel": kernel, "batch_size": 8192}
-    expected = explain(
-        model, x, plan="exhaustive", budget=None, quadrature="gauss-legendre", n_nodes=128, **options
-    ).values
+def check_honesty(n_seeds: int, kind: str, n: int, kernel: object) -> None:
+    """The error over seeds in units of the stated one; ten replicates make Student's t, whose RMS is 1.12."""
+    model, x, options = network(kind, n, 4), point(n, 4), {"kernel": kernel, "batch_size": 8192}
+    expected = explain(model, x, plan="exhaustive", budget=None, n_nodes=128, **options).values
     found = [explain(model, x, budget=300, seed=seed, **options) for seed in range(n_seeds)]
-    z = np.array([(e.values - expected) / e.stderr for e in found])
     assert all(e.plan["name"] == "shared" for e in found)
-    assert 0.7 < math.sqrt((z**2).mean()) < 1.4
+    errors, stated = np.array([e.values - expected for e in found]), np.array([e.stderr for e in found])
+    assert 0.75 < math.sqrt(((errors**2).mean(0) / (stated**2).mean(0)).mean()) < 1.25
+    assert 0.7 < math.sqrt(((errors / stated) ** 2).mean()) < 1.4
 
 
 @pytest.mark.parametrize("plan", ["independent", plans.permutation(20), "endpoint"], ids=lambda p: as_plan(p).name)
 def test_stated_errors_of_the_other_plans_are_honest(plan: object) -> None:
-    budget = 58 if plan == "endpoint" else None if plan != "independent" else 200
+    budget = {"independent": 400, "permutation": None, "endpoint": 62}[as_plan(plan).name]
     options = {"plan": plan, "budget": budget, **(FIXED if plan != "endpoint" else {})}
-    exact = {"plan": "endpoint", "budget": None} if plan == "endpoint" else {"plan": "exhaustive", **FIXED}
-    expected = run(KINKED, **{"budget": None, **exact}).values
-    found = [run(KINKED, seed=seed, **options) for seed in range(60)]
-    z = np.array([(e.values - expected) / e.stderr for e in found])
-    # four pairs of the endpoint plan have three degrees of freedom: their z is heavy-tailed, so compare medians
-    freedom = found[0].plan["n_replicates"] - 1
-    scale = np.median(np.abs(z)) / quantile_of_t(freedom)
-    assert 0.75 < scale < 1.3
-
-
-def quantile_of_t(freedom: int) -> float:
-    """The median of |t|."""
-    from scipy.stats import t as student
-
-    return float(student.ppf(0.75, freedom))
+    exact = {"plan": "endpoint"} if plan == "endpoint" else {"plan": "exhaustive", **FIXED}
+    expected = run(SMOOTH, budget=None, **exact).values
+    found = [run(SMOOTH, seed=seed, **options) for seed in range(60)]
+    errors, stated = np.array([e.values - expected for e in found]), np.array([e.stderr for e in found])
+    assert 0.8 < math.sqrt(((errors**2).mean(0) / (stated**2).mean(0)).mean()) < 1.25
 
 
 # ---- Algorithm 1 to the letter

@@ -153,10 +153,10 @@ def test_a_grey_image_is_its_own_map() -> None:
 
 
 def test_the_colours_are_symmetric_about_zero_and_named_phi() -> None:
-    figure = plot(quarters(), "heatmap")
+    figure = plot(quarters((3.0, -2.0, 0.5, 0.25)), "heatmap")
     drawn = figure.axes[0].images[-1]
-    assert (drawn.norm.vmin, drawn.norm.vmax) == (-2.0, 2.0)
-    strong, zero = drawn.to_rgba(np.array([2.0, -2.0])), drawn.to_rgba(np.array([0.0]))[0]
+    assert (drawn.norm.vmin, drawn.norm.vmax) == (-3.0, 3.0)
+    strong, zero = drawn.to_rgba(np.array([3.0, -3.0])), drawn.to_rgba(np.array([0.0]))[0]
     assert strong[0, 0] > strong[0, 2]
     assert strong[1, 2] > strong[1, 0]
     assert zero[:3].min() > 0.95

@@ -195,11 +195,17 @@ class Evaluator:
             return self._gradient(points)
         kept: dict[int, int] = {}
 
-        def note(tensor: Tensor) -> Tensor:
+        def note(tensor: Tensor) -> tuple[Tensor, int]:
             kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
-            return tensor
+            saved = tensor.detach()  # the tensor itself would hold its own graph, for ever if the model fails
+            return saved, saved._version
 
-        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        def unchanged(saved: tuple[Tensor, int]) -> Tensor:
+            if saved[0]._version != saved[1]:  # under hooks autograd does not look
+                raise RuntimeError("a tensor needed for the gradient has been modified by an inplace operation")
+            return saved[0]
+
+        with torch.autograd.graph.saved_tensors_hooks(note, unchanged):
             result = self._gradient(points)
         self._weighed = True
         batch = leaves(points)

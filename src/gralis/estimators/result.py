@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,10 @@ class Total:
 
     value: float
     departures: Array  # (n_replicates,)
+
+    def widened(self, factor: float) -> Total:
+        """The same value with larger departures."""
+        return replace(self, departures=self.departures * factor)
 
     @staticmethod
     def mean(rows: Array) -> Total:
@@ -44,6 +48,10 @@ class Estimate:
         if n < 2:
             return np.full_like(self.values, np.nan)
         return np.asarray(np.sqrt((self.departures**2).sum(0) / (n * (n - 1))))
+
+    def widened(self, factor: float) -> Estimate:
+        """The same values with larger departures."""
+        return replace(self, departures=self.departures * factor)
 
     @staticmethod
     def mean(estimates: Array, method: str, exact: bool = False) -> Estimate:

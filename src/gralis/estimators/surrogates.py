@@ -41,6 +41,11 @@ class Lesson:
         """Features with a slope anywhere; the others are known to be nothing, and stay exactly nothing."""
         return np.flatnonzero(((self.slope != 0) & (self.trust > 0)).any(0))
 
+    @cached_property
+    def n_equations(self) -> int:
+        """How many slopes there are to learn from."""
+        return int(((self.slope != 0) & (self.trust > 0)).sum())
+
     @property
     def sizes(self) -> Array:
         """|T| / n of every ray."""
@@ -58,6 +63,9 @@ class Prediction:
 
 class Surrogate(Protocol):
     """One lesson, one fit per fold: each learns from the rays outside the fold, and predicts for all."""
+
+    @property
+    def n_parameters(self) -> int: ...
 
     def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Prediction]:
         """The fit without fold 0, without fold 1, ...; fold -1 is never left out."""
@@ -78,6 +86,10 @@ class Drift:
         flat = np.zeros_like(tau)
         self._integrals = np.stack([np.ones_like(tau), tau, flat, flat, flat, tau**2, flat][:n_terms], axis=1)
         self._products = np.einsum("pa,pb->pab", self._terms, self._terms).reshape(len(s), -1)
+
+    @property
+    def n_parameters(self) -> int:
+        return int(self._terms.shape[1]) * len(self._lesson.active)
 
     @cached_property
     def _moments(self) -> Array:
@@ -117,6 +129,10 @@ class Potential:
         self._lesson = lesson
         self._exponents, self._support = monomials(lesson.active, lesson.ledger.n_features, degrees)
         self._degree = self._exponents.sum(1)
+
+    @property
+    def n_parameters(self) -> int:
+        return len(self._exponents)
 
     @cached_property
     def _member(self) -> Array:
