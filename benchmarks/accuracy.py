@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +25,7 @@ from zoo import EXACT, Case, exact_case
 
 import gralis
 from gralis import Explanation
+from gralis.kernels import Kernel
 
 KERNELS = {"uniform": gralis.Uniform(), "0.75": gralis.Gaussian(0.75), "0.3": gralis.Gaussian(0.3)}
 N_NODES = 10  # Algorithm 1's midpoints
@@ -38,8 +40,7 @@ def run(
     models: Sequence[str] | None = None, permutations: Sequence[int] = (10, 30), n_seeds: int = 30, workers: int = 1
 ) -> dict[str, Any]:
     """Every model x kernel x number of permutations."""
-    names = EXACT if models is None else models
-    work = [(name, tuple(permutations), n_seeds) for name in names]
+    work = [(name, m, n_seeds) for name in models or EXACT for m in permutations]
     if workers == 1:
         parts = [cells_of(*one) for one in work]
     else:
@@ -58,24 +59,22 @@ def run(
     }
 
 
-def cells_of(name: str, permutations: Sequence[int], n_seeds: int) -> list[dict[str, Any]]:
-    """All kernels and budgets of one model; the truth comes from one exhaustive ledger."""
+def cells_of(name: str, n_permutations: int, n_seeds: int) -> list[dict[str, Any]]:
+    """All kernels of one model and budget; the truth comes from one exhaustive ledger."""
     with threadpool_limits(1):  # everything is small here: more threads only wait for each other
-        return _cells_of(exact_case(name), permutations, n_seeds)
-
-
-def _cells_of(case: Case, permutations: Sequence[int], n_seeds: int) -> list[dict[str, Any]]:
-    exhaustive = truth(case)
-    exact = {kernel: exhaustive.with_kernel(value).values for kernel, value in KERNELS.items()}
-    cells = []
-    for m in permutations:
-        runs = [algorithm_1(case, m, seed) for seed in range(n_seeds)]  # its permutations do not depend on the kernel
-        cost = float(m * case.x.numel() * N_NODES)
-        for kernel, phi in exact.items():
-            theirs = np.stack([found.with_kernel(KERNELS[kernel]).values for found in runs]) - phi
+        case = exact_case(name)
+        exhaustive = truth(case)
+        runs = [algorithm_1(case, n_permutations, seed) for seed in range(n_seeds)]  # the same for every kernel
+        cost = float(n_permutations * case.x.numel() * N_NODES)
+        cells = []
+        for label, kernel in KERNELS.items():
+            phi = exhaustive.with_kernel(kernel).values
+            theirs = np.stack([found.with_kernel(kernel).values for found in runs]) - phi
             ours = [at_cost(case, kernel, cost, seed) for seed in range(n_seeds)]
-            cells.append({"model": case.name, "kernel": kernel, "permutations": m, **compare(theirs, ours, phi, cost)})
-    return cells
+            found = compare(theirs, ours, phi, cost)
+            cells.append({"model": name, "kernel": label, "permutations": n_permutations, **found})
+            print(f"{name}, {label}, m = {n_permutations}: gain {found['gain']:.3g}", file=sys.stderr, flush=True)
+        return cells
 
 
 def compare(theirs: Array, ours: Sequence[Explanation], phi: Array, cost: float) -> dict[str, Any]:
@@ -125,14 +124,14 @@ def algorithm_1(case: Case, n_permutations: int, seed: int) -> Explanation:
     )
 
 
-def at_cost(case: Case, kernel: str, cost: float, seed: int) -> Explanation:
+def at_cost(case: Case, kernel: Kernel, cost: float, seed: int) -> Explanation:
     """The default plan within this cost: two nodes on a ray, a forward for it, and one for every single feature."""
     budget = floor((cost - FORWARD * (case.x.numel() + 2)) / (1 + FORWARD / 2))
     found = gralis.explain(
         case.model,
         case.x,
         baseline=case.baseline,
-        kernel=KERNELS[kernel],
+        kernel=kernel,
         plan="shared",
         budget=budget,
         seed=1000 + seed,

@@ -310,6 +310,17 @@ def test_everything_is_restored_after_an_error(network, error, k):
     assert state(whole) == before
 
 
+@pytest.mark.parametrize("batch_size", [1000, 16])
+def test_a_forbidden_write_is_refused_in_the_first_batch_too(batch_size):
+    def broken(z: Tensor) -> Tensor:
+        y = torch.sigmoid(z)
+        y += 1  # the derivative of the sigmoid is made from y as it was
+        return (y**2).flatten(1).sum(1)
+
+    with pytest.raises(ModelError, match="modified by an inplace operation"):
+        exhaustive(broken, batch_size=batch_size)
+
+
 def test_a_nan_inside_a_network_restores_and_says_where():
     network = filled(NETWORKS["dense"]())
     with torch.no_grad():

@@ -70,9 +70,10 @@ def run(model: Model, seed: int = 0, **options) -> Explanation:
 
 
 def truth(model: Model, **options) -> np.ndarray:
-    """phi by enumeration; many nodes where there are kinks."""
-    nodes = {} if model is not KINKED or "n_nodes" in options else {"quadrature": "midpoint", "n_nodes": 400}
-    found = run(model, plan="exhaustive", budget=None, **nodes, **options)
+    """phi by enumeration; very many nodes where there are kinks, which no rule integrates exactly."""
+    if model is KINKED and "n_nodes" not in options:
+        options = {**options, "quadrature": "midpoint", "n_nodes": 4000}
+    found = run(model, plan="exhaustive", budget=None, **options)
     assert (found.stderr == 0).all()
     return found.values
 
@@ -141,7 +142,7 @@ CONTRACT |= {
 
 @pytest.mark.parametrize("name", CONTRACT)
 def test_unbiased_against_the_exhaustive_plan(name: str) -> None:
-    check_contract(name, 24 if name.startswith("shared") else 100)
+    check_contract(name, 20 if name.startswith("shared") else 80)
 
 
 @pytest.mark.slow
@@ -210,7 +211,7 @@ def test_sampled_endpoint_is_unbiased(name: str) -> None:
 
 @pytest.mark.parametrize(("kind", "n", "kernel"), [("softplus", 7, Uniform()), ("relu", 8, Gaussian(0.75))])
 def test_stated_errors_of_the_shared_plan_are_honest(kind: str, n: int, kernel: Kernel) -> None:
-    check_honesty(36, kind, n, kernel)
+    check_honesty(32, kind, n, kernel)
 
 
 @pytest.mark.slow
@@ -224,7 +225,8 @@ def test_stated_errors_of_the_shared_plan_are_honest_everywhere(kernel: object, 
 def check_honesty(n_seeds: int, kind: str, n: int, kernel: object) -> None:
     """The error over seeds in units of the stated one; ten replicates make Student's t, whose RMS is 1.12."""
     model, x, options = network(kind, n, 4), point(n, 4), {"kernel": kernel, "batch_size": 8192}
-    expected = explain(model, x, plan="exhaustive", budget=None, n_nodes=128, **options).values
+    nodes = {"quadrature": "midpoint", "n_nodes": 2000} if kind == "relu" else {}
+    expected = explain(model, x, plan="exhaustive", budget=None, **nodes, **options).values
     found = [explain(model, x, budget=300, seed=seed, **options) for seed in range(n_seeds)]
     assert all(e.plan["name"] == "shared" for e in found)
     errors, stated = np.array([e.values - expected for e in found]), np.array([e.stderr for e in found])
@@ -325,7 +327,7 @@ def test_the_ratio_is_biased_under_a_gaussian_and_less_so_with_more_permutations
     kernel = Gaussian(0.3)
     expected, flat = truth(SMOOTH, kernel=kernel, **FIXED), truth(SMOOTH, **FIXED)
     bias = {}
-    for m, n_seeds in ((1, 400), (4, 300), (32, 120)):
+    for m, n_seeds in ((1, 300), (4, 250), (32, 60)):
         plan = plans.permutation(m, antithetic=False)
         values = values_over_seeds(SMOOTH, n_seeds, plan=plan, budget=None, kernel=kernel, **FIXED)
         bias[m] = np.linalg.norm(values.mean(0) - expected)
@@ -341,7 +343,7 @@ def test_the_ratio_is_biased_under_a_gaussian_and_less_so_with_more_permutations
 def test_shared_has_no_such_bias_at_the_same_small_budget() -> None:
     """One permutation of four nodes costs 24 gradients; the least budget of `shared` is a few of them."""
     kernel = Gaussian(0.3)
-    values = values_over_seeds(SMOOTH, 60, plan="shared", budget=72, kernel=kernel)
+    values = values_over_seeds(SMOOTH, 40, plan="shared", budget=72, kernel=kernel)
     assert np.abs(z_scores(values, truth(SMOOTH, kernel=kernel))).max() < 4.5
 
 
@@ -404,9 +406,9 @@ def rmse(model: Model, expected: np.ndarray, n_seeds: int, **options) -> float:
 
 
 def test_error_of_independent_draws_falls_as_the_root_of_the_budget() -> None:
-    budgets, expected = np.array([200, 800, 3200]), truth(SMOOTH)
-    errors = [rmse(SMOOTH, expected, 24, plan="independent", budget=int(b), replicates=2) for b in budgets]
-    slope = np.polyfit(np.log(budgets), np.log(errors), 1)[0]
+    expected, options = truth(SMOOTH), {"plan": "independent", "replicates": 2}
+    few, many = (rmse(SMOOTH, expected, 12, budget=budget, **options) for budget in (200, 3200))
+    slope = math.log(many / few) / math.log(3200 / 200)
     assert -0.65 < slope < -0.35
 
 
@@ -524,7 +526,7 @@ def replicate_errors(n_seeds: int, **options) -> np.ndarray:
     ids=["shared", "independent"],
 )
 def test_replicates_are_independent_of_each_other_and_across_seeds(options: dict) -> None:
-    errors = replicate_errors(150, **options)
+    errors = replicate_errors(120, **options)
     n_seeds, n_replicates, _ = errors.shape
     scaled = errors / errors.std((0, 1))
     assert np.abs(scaled.mean((0, 1)) * math.sqrt(n_seeds * n_replicates)).max() < 4.5

@@ -8,6 +8,7 @@
 """
 
 from gralis import baselines, features, models, plans, targets
+from gralis.archive import load
 from gralis.errors import BudgetError, GralisError, ModelError
 from gralis.explain import cost, explain
 from gralis.explanation import Explanation, Sweep
@@ -34,6 +35,7 @@ __all__ = [
     "cost",
     "explain",
     "features",
+    "load",
     "models",
     "plans",
     "targets",

@@ -258,7 +258,11 @@ def _require_finite(rows: Array, what: str, masks: Masks, nodes: Array) -> None:
     row = int(np.argwhere(wrong)[0][0])
     members = np.flatnonzero(masks[row]).tolist()
     shown = f"{members[:8]}{' and more' if len(members) > 8 else ''}"
-    value = rows[row][wrong[row]][0] if rows.ndim > 1 else rows[row]
+    if rows.ndim > 1:
+        column = int(np.argwhere(wrong[row])[0][0])
+        what, value = f"{what} in the direction of feature {column}", rows[row, column]
+    else:
+        value = rows[row]
     raise ModelError(
         f"The model's {what} is {value}, first at the point a = {nodes[row]:.4g} on the ray of features {shown} "
         f"(0 is the baseline, 1 is x on these features); every point between the baseline and x must be finite."

@@ -8,6 +8,7 @@ from gralis.canvas import Layout
 
 _FIRST = 8
 _MOST = 8192
+_BRIEF = 0.02  # seconds: a batch this short is doubled at once
 _WORTH = 1.03  # a larger batch must be this much faster per point to be kept
 
 
@@ -44,6 +45,10 @@ class Pace:
         """A batch took this long; a batch cut short at the end of the work says nothing."""
         if self.fixed or self._trial is None or n_points < asked:
             return
+        if seconds < _BRIEF and 2 * asked <= min(self.limit, _MOST):  # mostly the cost of calling: no need to compare
+            self.layout, self.size = layout, asked
+            self._trial = (layout, 2 * asked)
+            return
         rates = self._rates.setdefault((layout, asked), [])
         rates.append(n_points / max(seconds, 1e-9))
         if len(rates) >= 2:
@@ -56,10 +61,11 @@ class Pace:
         return self.limit
 
     def _climb(self) -> tuple[Layout, int] | None:
-        """The next trial: the other layouts at the first size, then doubled sizes of the best; None: settled."""
+        """The next trial: the other layouts at the first size compared, then doubled sizes; None: settled."""
+        first = min(size for _, size in self._rates)
         for layout in self.layouts:
-            if len(self._rates.get((layout, min(_FIRST, self.limit)), ())) < 2:
-                return layout, _FIRST
+            if len(self._rates.get((layout, first), ())) < 2:
+                return layout, first
         best = max(self._rates, key=lambda trial: self._rates[trial][-1])
         self.layout, self.size = best
         doubled = (best[0], 2 * best[1])

@@ -67,7 +67,7 @@ class Problem:
             if leaf.dtype not in _DTYPES:
                 got = str(leaf.dtype).removeprefix("torch.")
                 raise bad("x", "explain", "float16, bfloat16, float32 or float64", got)
-            _require_finite(leaf, "x" if len(leaves) == 1 else f"x[{keys[number] if keys else number}]")
+            _require_finite(leaf, f"x[{keys[number]}]" if keys else "x" if len(leaves) == 1 else f"x[{number}]")
         working = dtype or getattr(adapted, "dtype", None)
         return cls(
             adapted,
