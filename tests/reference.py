@@ -225,8 +225,7 @@ Polynomial = Mapping[Coalition, Fraction]  # F = sum over T of c_T prod_{j in T}
 
 #: Appendix E: F = 2a + 3b + c + 4ab - ac + 2bc.
 APPENDIX_E: Polynomial = {
-    frozenset(t): Fraction(c)
-    for t, c in (((0,), 2), ((1,), 3), ((2,), 1), ((0, 1), 4), ((0, 2), -1), ((1, 2), 2))
+    frozenset(t): Fraction(c) for t, c in (((0,), 2), ((1,), 3), ((2,), 1), ((0, 1), 4), ((0, 2), -1), ((1, 2), 2))
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -10,10 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from gralis import Gaussian, SizeKernel, Uniform
+from gralis.kernels import Kernel, as_kernel
+from gralis.laws import Law, ProductLaw, TableLaw, all_masks
+from reference import Kernel as ReferenceKernel
 from reference import (
+    coalitions,
     conditional,
     conditioned_ig,
-    coalitions,
     definition_1,
     gauss_panels,
     gaussian,
@@ -27,12 +34,6 @@ from reference import (
     point,
     uniform,
 )
-from reference import Kernel as ReferenceKernel
-from scipy.stats import chi2
-
-from gralis import Gaussian, SizeKernel, Uniform
-from gralis.kernels import Kernel, as_kernel
-from gralis.laws import Law, ProductLaw, TableLaw, all_masks
 
 SQUARES = np.array([0.3, 0.0, 1.7, 0.05, 0.9, 2.4, 0.6, 0.11, 1.2])  # one feature never moves
 
@@ -180,7 +181,7 @@ def test_stable_for_a_thousand_features_and_any_sigma(sigma: float, distance: st
 def test_normaliser_falls_from_one_to_one_in_n_as_sigma_falls() -> None:
     d = np.random.default_rng(7).uniform(0.5, 2.0, 1000)
     levels = [Gaussian(sigma, "relative").bind(d).normaliser for sigma in (1e6, 1.0, 0.1, 0.01, 0.001)]
-    assert all((a > b).all() for a, b in zip(levels, levels[1:], strict=False))
+    assert all((a > b).all() for a, b in itertools.pairwise(levels))
     np.testing.assert_allclose(levels[0], 1.0, rtol=1e-9)
     np.testing.assert_allclose(levels[-1], 1 / 1000, rtol=1e-6)
 

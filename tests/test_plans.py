@@ -9,6 +9,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import torch
+
+import gralis
+from gralis import Explanation, Gaussian, SizeKernel, Uniform, explain, plans
+from gralis.estimators import estimate
+from gralis.kernels import Kernel, as_kernel
+from gralis.ledger import Ledger
+from gralis.plans import Schedule, Sheet, Task, as_plan
 from reference import (
     APPENDIX_E,
     Model,
@@ -23,13 +30,6 @@ from reference import (
     torch_polynomial,
     uniform,
 )
-
-import gralis
-from gralis import Explanation, Gaussian, SizeKernel, Uniform, explain, plans
-from gralis.estimators import estimate
-from gralis.kernels import Kernel, as_kernel
-from gralis.ledger import Ledger
-from gralis.plans import Schedule, Sheet, Task, as_plan
 
 N = 6
 SMOOTH, KINKED = network("softplus", N, 2), network("relu", N, 3)
@@ -164,6 +164,34 @@ def test_a_small_exhaustive_budget_is_not_what_was_tested() -> None:
     found = run(SMOOTH, plan="shared", budget=8 * (2**N - 1))
     assert found.plan["name"] == "exhaustive"
     np.testing.assert_allclose(found.values, truth(SMOOTH), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_three_features_are_enough_to_sample(name: str) -> None:
+    """So few that even the widest proposal falls on single features half of the time."""
+    model, x, kernel = network("softplus", 3, 1), point(3, 1), KERNELS[name]
+    expected = explain(model, x, kernel=kernel, plan="exhaustive", budget=None).values
+    found = [explain(model, x, kernel=kernel, budget=40, seed=seed) for seed in range(25)]
+    assert {e.plan["name"] for e in found} == {"shared"}
+    assert np.abs(z_scores(np.array([e.values for e in found]), expected)).max() < 4.5
+
+
+@pytest.mark.parametrize("coalition_values", [True, False])
+@pytest.mark.parametrize(
+    "kernel",
+    [SizeKernel(lambda s: float(s == 0)), lambda masks: (~masks.any(1)).astype(float)],
+    ids=["size", "callable"],
+)
+def test_a_kernel_on_the_empty_coalition_alone_leaves_the_single_features(
+    kernel: object, coalition_values: bool
+) -> None:
+    """Nothing is left for coalitions of two and more; with values the census knows the answer without error."""
+    v = game(SMOOTH, X, np.zeros(N))
+    expected = np.array([v(frozenset({i})) for i in range(N)])
+    found = run(SMOOTH, kernel=kernel, budget=150, coalition_values=coalition_values)
+    if coalition_values:
+        np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-10)
+    assert (np.abs(found.values - expected) <= 6 * found.stderr + 1e-10).all()
 
 
 # ---- endpoint
@@ -323,7 +351,7 @@ def test_undivided_where_the_kernel_is_zero_on_every_drawn_coalition() -> None:
 
 
 def test_the_ratio_is_biased_under_a_gaussian_and_less_so_with_more_permutations() -> None:
-    """With one permutation the kernel cancels altogether, so the mean is the *uniform* phi; it then moves to the truth."""
+    """With one permutation the kernel cancels, so the mean is the *uniform* phi; with more it moves to the truth."""
     kernel = Gaussian(0.3)
     expected, flat = truth(SMOOTH, kernel=kernel, **FIXED), truth(SMOOTH, **FIXED)
     bias = {}
@@ -389,13 +417,12 @@ def test_reverse_orders_help_on_networks(model: Model) -> None:
     """Cov < 0 as measured, and hence a smaller variance than independent permutations at equal budget."""
     covariance, variance = covariance_of_halves(model)
     assert covariance < -0.2 * variance
-    spread = [
-        values_over_seeds(model, 150, plan=plans.permutation(4, antithetic=antithetic), budget=None, **FIXED).var(0).sum()
+    in_pairs, apart = (
+        values_over_seeds(model, 150, plan=plans.permutation(4, antithetic), budget=None, **FIXED).var(0).sum()
         for antithetic in (True, False)
-    ]
-    predicted = 1 + covariance / variance
-    assert spread[0] < 0.8 * spread[1]
-    assert spread[0] / spread[1] == pytest.approx(predicted, rel=0.5)
+    )
+    assert in_pairs < 0.8 * apart
+    assert in_pairs / apart == pytest.approx(1 + covariance / variance, rel=0.5)
 
 
 # ---- rates

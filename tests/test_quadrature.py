@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -80,7 +81,7 @@ def test_error_falls_at_the_stated_rate(make, order: int) -> None:
 
 def test_gauss_legendre_converges_faster_than_any_power() -> None:
     errors = [abs(gauss_legendre(k).weights @ np.exp(gauss_legendre(k).nodes) - (math.e - 1)) for k in (1, 2, 3, 4, 5)]
-    assert all(later < earlier / 100 for earlier, later in zip(errors[:-1], errors[1:], strict=True))
+    assert all(later < earlier / 100 for earlier, later in itertools.pairwise(errors))
 
 
 def test_a_fixed_rule_is_the_same_on_every_ray() -> None:

@@ -10,6 +10,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import gralis
+from gralis import Explanation, Gaussian, SizeKernel, Uniform, explain
 from reference import (
     APPENDIX_E,
     Model,
@@ -26,9 +29,6 @@ from reference import (
     torch_polynomial,
     uniform,
 )
-
-import gralis
-from gralis import Explanation, Gaussian, SizeKernel, Uniform, explain
 
 
 def rugged(masks: np.ndarray) -> np.ndarray:
@@ -222,7 +222,7 @@ def test_a_feature_that_never_moves_gets_exactly_nothing(plan: str) -> None:
 @pytest.mark.parametrize("plan", ["permutation", "exhaustive", "independent"])
 @pytest.mark.parametrize("kernel", [Uniform(), Gaussian(0.4)], ids=["uniform", "gaussian"])
 def test_phi_is_linear_in_f(kernel: object, plan: str) -> None:
-    """Same seed, same plan, same rays: phi(F + 2 G) = phi(F) + 2 phi(G). (`shared` adapts to F and is linear in mean only.)"""
+    """Same seed, same rays: phi(F + 2 G) = phi(F) + 2 phi(G). (`shared` adapts to F: linear in the mean only.)"""
     f, g, x = network("softplus", 5, 1), network("relu", 5, 2), point(5, 6)
     budget = None if plan == "exhaustive" else 200
     phi_f, phi_g, phi_sum = (

@@ -127,7 +127,8 @@ class ProductLaw:
         return masks
 
     def propose(self, rng: np.random.Generator, n_coalitions: int, least: int = 1) -> tuple[Masks, Array]:
-        if least > 1 and self.single_share > 0.5:  # else nearly every draw would be a single feature, and drawn again
+        # Else nearly every draw would be a single feature, and drawn again; p near 1 is as wide as it gets (n <= 3).
+        if least > 1 and self.single_share > 0.5 and self.log_p.min() < -0.1:
             return self._wider.propose(rng, n_coalitions, least)
         owner, level = spread(rng, n_coalitions, self.n_features), stratified(rng, n_coalitions)
         masks = np.empty((n_coalitions, self.n_features), dtype=bool)

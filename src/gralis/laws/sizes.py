@@ -40,7 +40,10 @@ class SizeLaw:
         return _normalised(self._given_member / self._sizes)
 
     def _proposed(self, least: int) -> Array:
-        return _normalised(np.where(self._sizes >= least, self._given_member, 0.0) / self._sizes**TILT)
+        wanted = np.where(self._sizes >= least, self._given_member, 0.0)
+        if not wanted.any():  # all the mass lies below: whatever is drawn has weight zero
+            wanted = np.where(self._sizes >= least, 1.0, 0.0)
+        return _normalised(wanted / self._sizes**TILT)
 
     @property
     def normaliser(self) -> Array:

@@ -52,7 +52,10 @@ class TableLaw:
 
     def _proposed(self, least: int) -> Array:
         sizes = self._masks.sum(1)
-        tilted = np.where(sizes >= least, self._even, 0.0) / sizes**TILT
+        wanted = np.where(sizes >= least, self._even, 0.0)
+        if not wanted.any():  # all the mass lies below: whatever is drawn has weight zero
+            wanted = np.where(sizes >= least, 1.0, 0.0)
+        tilted = wanted / sizes**TILT
         return np.asarray(tilted / tilted.sum())
 
     @property
