@@ -1,4 +1,4 @@
-"""Whatever is wrong with the input, the user gets one GralisError: a sentence that names what is wrong and what to do."""
+"""Whatever is wrong with the input, the user gets one GralisError: a sentence that says what is wrong."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ NAN, INF = math.nan, math.inf
 
 
 def smooth(z: torch.Tensor) -> torch.Tensor:
-    return torch.tanh(z.flatten(1)).sum(1) ** 2
+    return torch.tanh(z.reshape(len(z), -1)).sum(1) ** 2
 
 
 def classes(z: torch.Tensor) -> torch.Tensor:
     """(rows, 3)"""
-    total = z.flatten(1).sum(1)
+    total = z.reshape(len(z), -1).sum(1)
     return torch.stack([total, total**2, torch.tanh(total)], dim=1)
 
 
@@ -447,7 +447,7 @@ def inputs(draw: st.DrawFn) -> dict[str, Any]:
     shape = tuple(draw(st.lists(st.integers(1, 4), max_size=3)))
     size = math.prod(shape)
     x = filled(shape, draw(st.integers(0, 9))).to(draw(st.sampled_from(_FLOATS)))
-    few = np.arange(size).reshape(shape) % draw(st.integers(1, 9))
+    few = np.asarray(np.arange(size).reshape(shape) % draw(st.integers(1, 9)))
     order: dict[str, st.SearchStrategy[Any]] = {
         "model": st.sampled_from(["smooth", "sum", "steps", "constant", "pole", "box", "function"]),
         "x": st.just(x),
@@ -510,13 +510,13 @@ def inputs(draw: st.DrawFn) -> dict[str, Any]:
 
 MODELS = {
     "smooth": smooth,
-    "sum": lambda *a, **k: sum(z.flatten(1).sum(1) for z in (*a, *k.values())),
+    "sum": lambda *a, **k: sum(z.reshape(len(z), -1).sum(1) for z in (*a, *k.values())),
     "classes": classes,
-    "steps": lambda z: z.flatten(1).round().sum(1),
-    "constant": lambda z: z.flatten(1).sum(1) * 0 + 1,
-    "pole": lambda z: 1 / z.flatten(1).sum(1),
-    "log": lambda z: z.flatten(1).sum(1).log(),
-    "detached": lambda z: z.detach().flatten(1).sum(1),
+    "steps": lambda z: z.reshape(len(z), -1).round().sum(1),
+    "constant": lambda z: z.reshape(len(z), -1).sum(1) * 0 + 1,
+    "pole": lambda z: 1 / z.reshape(len(z), -1).sum(1),
+    "log": lambda z: z.reshape(len(z), -1).sum(1).log(),
+    "detached": lambda z: z.detach().reshape(len(z), -1).sum(1),
     "matrix": lambda z: z @ torch.ones(3, 2, dtype=z.dtype),
     "nothing": lambda z: None,
     "box": models.blackbox(lambda z: z.reshape(len(z), -1).sum(1)),

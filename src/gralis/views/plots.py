@@ -161,7 +161,7 @@ def _channel_axis(shape: Shape, labels: Labels) -> int | None:
     if len(ends) == 1:
         return ends[0]
     shared = [axis for axis in (0, 2) if (labels == labels.take([0], axis)).all()]
-    return (shared or ends or [None])[0]
+    return next(iter(shared or ends), None)
 
 
 def _on_grid(values: Array, owners: Labels) -> Array:
