@@ -208,7 +208,7 @@ TABLE: dict[str, tuple[dict[str, Any], str]] = {
     "budget too small": ({"x": x_of(30), "budget": 20}, r"budget of 20 is too small.*at least \d+"),
     "budget for all": ({"x": x_of(9), "plan": "exhaustive"}, r"511 rays.*at least 2044.*1024.*budget=None"),
     "budget for a pair": ({"plan": "permutation", "budget": 70}, r"budget of 70.*at least 80"),
-    "budget for forwards": ({"plan": "endpoint", "budget": 9}, r"budget of 9.*at least 16"),
+    "budget for forwards": ({"plan": "endpoint", "budget": 9}, r"budget of 9.*at least 1[68]"),
     "budget for draws": ({"plan": "independent", "budget": 5}, r"budget of 5.*at least 32"),
     "budget zero": ({"budget": 0}, r"'budget'.*whole number >= 1.*0"),
     "budget float": ({"budget": 99.5}, r"'budget'.*whole number.*99\.5"),
@@ -272,25 +272,13 @@ TABLE: dict[str, tuple[dict[str, Any], str]] = {
     "dtype float8": ({"dtype": torch.float8_e4m3fn}, r"'dtype'.*float8"),
 }
 
-#: Still to be fixed where this file's author may not write: plans/.
-KNOWN = {
-    "orders of others": "plans/permutation.py does not compare the orders with the features",
-    "endpoint without a budget": "plans/endpoint.py turns infinity into an int",
-}
-
 
 def is_a_sentence(error: GralisError) -> bool:
     text = str(error)
     return "\n" not in text and len(text) < 600 and len(text.split()) > 5
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[pytest.mark.xfail(strict=False, reason=KNOWN[case])] if case in KNOWN else [])
-        for case in TABLE
-    ],
-)
+@pytest.mark.parametrize("case", list(TABLE))
 def test_bad_input_gets_one_clear_sentence(case):
     given_, says = TABLE[case]
     arguments = {"model": smooth, "x": x_of(4), **given_}
@@ -397,8 +385,6 @@ def test_an_output_that_is_not_finite_somewhere_is_never_averaged_away(plan):
 @pytest.mark.parametrize("plan", ["shared", "exhaustive", "permutation", "independent", "endpoint"])
 def test_a_kernel_of_single_features_only(n, kernel, plan):
     """pi(S) = 0 but for the empty S: phi_i = v({i}), whatever the plan."""
-    if plan == "shared" and n == 12:
-        pytest.xfail("laws: no coalition of two or more to propose")
     if plan == "permutation" and n == 12:
         pytest.skip("no feature is first in enough permutations")
     x = x_of(n)
@@ -488,7 +474,7 @@ def inputs(draw: st.DrawFn) -> dict[str, Any]:
             ]
         ),
         "plan": st.sampled_from(["best", 3, plans.permutation(4, antithetic=False), plans.exhaustive(3)]),
-        "budget": st.sampled_from([0, -5, 2.5, None, 10**6, np.int64(300)]),
+        "budget": st.sampled_from([0, -5, 2.5, None, 10**3, np.int64(300)]),
         "tolerance": st.sampled_from([1e-300, 1e300, -1, "low"]),
         "quadrature": st.sampled_from(["simpson", 2]),
         "n_nodes": st.sampled_from([0, 64, 1.0]),

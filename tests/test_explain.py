@@ -216,8 +216,6 @@ def test_no_coalition_is_evaluated_twice_with_several_baselines_and_looks():
     n_baselines=st.integers(1, 3),
 )
 def test_the_budget_is_never_exceeded(plan, n_features, budget, n_nodes, replicates, tolerance, n_baselines):
-    if plan == "endpoint":
-        replicates = None  # see test_replicates_do_not_stretch_the_budget_of_endpoint
     model = Counting(easy)
     sample = baselines.sample(np.zeros((n_baselines, n_features)) - np.arange(n_baselines)[:, None])
     options = {"n_nodes": n_nodes, "replicates": replicates, "tolerance": tolerance, "kernel": Uniform()}
@@ -232,18 +230,19 @@ def test_the_budget_is_never_exceeded(plan, n_features, budget, n_nodes, replica
         assert f"2^{n_features}" in str(found)
         return
     assert model.agrees_with(found.cost)
-    if plan == "endpoint":
-        ends = 1 + n_baselines  # the ends of the paths come on top of the coalitions
-        assert sum(model.forward_rows) <= budget + ends
-    else:
-        assert sum(model.gradient_rows) <= budget
+    assert sum(model.forward_rows if plan == "endpoint" else model.gradient_rows) <= budget
 
 
-@pytest.mark.xfail(strict=False, reason="plans/endpoint.py counts the coalitions, not F(x'); and replicates= as given")
-@pytest.mark.parametrize(("budget", "replicates"), [(63, None), (40, 30)])
-def test_the_budget_of_endpoint_counts_every_forward(budget, replicates):
-    explanation = gralis.explain(smooth, spread(6), plan="endpoint", budget=budget, replicates=replicates)
+@pytest.mark.parametrize("budget", [40, 63, 64, 65])
+def test_the_budget_of_endpoint_counts_every_forward(budget):
+    explanation = gralis.explain(smooth, spread(6), plan="endpoint", budget=budget)
     assert explanation.cost.n_forwards <= budget
+    assert explanation.estimate.exact == (budget >= 64)
+
+
+def test_replicates_beyond_the_budget_of_endpoint_are_refused():
+    with pytest.raises(GralisError, match="at least 64"):
+        gralis.explain(smooth, spread(6), plan="endpoint", budget=40, replicates=30)
 
 
 def least(**options: Any) -> int:
@@ -269,9 +268,6 @@ def test_the_least_budget_that_is_named_works_and_one_less_does_not(plan, n_feat
             gralis.explain(budget=enough - 1, **options)
 
 
-@pytest.mark.xfail(
-    strict=False, reason="plans/shared.py: the pilot grows with the budget, so the least is named too low"
-)
 @pytest.mark.parametrize("n_features", [100, 300])
 def test_the_least_budget_of_shared_works_with_many_features(n_features):
     options = {"model": easy, "x": spread(n_features)}

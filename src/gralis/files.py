@@ -9,9 +9,12 @@ import hashlib
 import io
 import json
 import os
-import tempfile
+import secrets
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,26 +24,32 @@ from numpy.typing import NDArray
 from gralis.errors import GralisError
 
 SCHEMA = 1
+_ALIGNMENT = 64  # of every array in the file, so that a mapped one is as fast as one in memory
+_PADDING = 0xD935  # the extra field that zip files use for this
+#: What zipfile, json and the .npy reader raise on a file that is not what it should be.
+_BROKEN: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError)
+_BROKEN += (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Path:
     """Write arrays and meta to path: first to a temporary file beside it, then renamed, so never half a file."""
     path = Path(path)
-    blobs = {name: _npy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+    blobs = {name: _npy(np.asarray(array, order="C")) for name, array in arrays.items()}
     text = json.dumps(
         {"schema": SCHEMA, "sha256": {name: hashlib.sha256(b).hexdigest() for name, b in blobs.items()}, **meta},
         allow_nan=True,
     )
     if not path.parent.is_dir():
         raise GralisError(f"Cannot write {path}: the folder {path.parent} does not exist.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
     try:
-        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        with temporary.open("xb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
             for name, blob in {"meta.json": text.encode(), **{f"{k}.npy": b for k, b in blobs.items()}}.items():
-                archive.writestr(zipfile.ZipInfo(name), blob)  # a fixed date: same content, same bytes
+                archive.writestr(_member(name, stream.tell()), blob)
         os.replace(temporary, path)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
+        with suppress(OSError):  # the first error is the one to tell
+            temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
         raise
@@ -57,14 +66,23 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, NDArray[Any]], d
             meta = json.loads(archive.read("meta.json"))
             digests = meta.pop("sha256")
             members = {info.filename: info for info in archive.infolist()}
+            schema, found = int(meta["schema"]), str(meta["kind"])
             arrays = {name: _mapped(path, archive, members[f"{name}.npy"], digest) for name, digest in digests.items()}
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError) as error:
+    except _BROKEN as error:
         raise GralisError(f"{path} is not a whole gralis file ({error}); it may be truncated or altered.") from error
-    if meta["schema"] > SCHEMA:
-        raise GralisError(f"{path} has schema {meta['schema']}, this gralis reads up to {SCHEMA}; update gralis.")
-    if meta["kind"] != kind:
-        raise GralisError(f"{path} holds a {meta['kind']}, not a {kind}.")
+    if schema > SCHEMA:
+        raise GralisError(f"{path} has schema {schema}, this gralis reads up to {SCHEMA}; update gralis.")
+    if found != kind:
+        raise GralisError(f"{path} holds another kind of content: wanted {kind}, found {found}.")
     return arrays, meta
+
+
+def _member(name: str, offset: int) -> zipfile.ZipInfo:
+    """A member that begins at this offset: a fixed date (same content, same bytes), its data aligned."""
+    info = zipfile.ZipInfo(name)
+    padding = -(offset + 30 + len(name.encode()) + 4) % _ALIGNMENT
+    info.extra = struct.pack("<HH", _PADDING, padding) + bytes(padding)
+    return info
 
 
 def _npy(array: NDArray[Any]) -> bytes:

@@ -57,6 +57,7 @@ class Gaussian:
             raise bad("sigma", "Gaussian", "a float > 0", repr(self.sigma), "For sigma = infinity use Uniform().")
         if self.distance not in ("relative", "euclidean"):
             raise bad("distance", "Gaussian", "'relative' or 'euclidean'", repr(self.distance))
+        object.__setattr__(self, "sigma", float(self.sigma))  # a NumPy number would print, and save, differently
 
     def log_p(self, squared_distance: Array) -> Array:
         """log p_j = -d_j^2 / (2 sigma^2)."""

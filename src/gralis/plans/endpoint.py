@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gralis.errors import BudgetError
 from gralis.laws import all_masks
 from gralis.plans.permutation import draw_orders, prefix_log_rate, prefixes
 from gralis.plans.sheet import Sheet
 from gralis.plans.task import Probe, Schedule, Task
+
+_MOST_FEATURES = 20  # up to which all coalitions may be enumerated
 
 
 @dataclass(frozen=True)
@@ -22,13 +25,17 @@ class Endpoint:
     name: str = "endpoint"
 
     def settle(self, task: Task, probe: Probe) -> EndpointSchedule:
-        n = task.n_features
-        everything = (2**n - 1) * task.n_baselines if n <= 20 else np.inf
+        n, ends = task.n_features, 1 + task.n_baselines  # F(x) and every F(x') are forwards too
+        everything = (2**n - 2) * task.n_baselines + ends if n <= _MOST_FEATURES else np.inf
+        if task.budget is None and n > _MOST_FEATURES:
+            raise BudgetError(f"plan='endpoint' with {n} features has 2^{n} coalitions; give a budget of forwards.")
         if task.budget is None or task.budget >= everything:
-            return EndpointSchedule(task, None, 1, int(everything), exact=True)
+            return EndpointSchedule(task, None, 1, (2**n - 1) * task.n_baselines, exact=True)
         per_pair = 2 * n * task.n_baselines
-        task.needs(2 * per_pair, f"plan='endpoint' with {n} features (two antithetic pairs of permutations)")
-        return EndpointSchedule(task, None, task.replicates or task.budget // per_pair, per_pair, exact=False)
+        n_pairs = task.replicates or max(2, (task.budget - ends) // per_pair)
+        least = int(min(n_pairs * per_pair + ends, everything))
+        task.needs(least, f"plan='endpoint' with {n} features ({n_pairs} pairs of permutations)")
+        return EndpointSchedule(task, None, n_pairs, per_pair, exact=False)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

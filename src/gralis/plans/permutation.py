@@ -34,6 +34,8 @@ class Permutation:
         per_order = task.n_features * node_rule.n_nodes * task.n_baselines
         if self.orders is not None:
             n_orders = len(self.orders)
+            if self.orders.shape[1] != task.n_features:
+                raise bad("orders", "plans.permutation", f"orders of {task.n_features} features", self.orders.shape[1])
         elif self.n_permutations is not None:
             n_orders = self.n_permutations
         else:

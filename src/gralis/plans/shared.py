@@ -39,9 +39,14 @@ class Shared:
             return Exhaustive().settle(task, probe)
         random = task.quadrature in (None, "random")
         n_nodes = task.n_nodes or (_N_NODES if random else 10)
-        pilot = int(np.clip(budget // 10, 24, 96)) // n_nodes if random else 0  # rays
-        least = max(4 * n, task.least_replicates * n_nodes) + pilot * n_nodes
+        beside_pilot = max(4 * n, task.least_replicates * n_nodes)
+        least = beside_pilot
+        while (
+            random and least < beside_pilot + _pilot_rays(least, n_nodes) * n_nodes
+        ):  # the pilot grows with the budget
+            least += 1
         task.needs(least, f"plan='shared' with {n} features and {n_nodes} nodes per ray")
+        pilot = _pilot_rays(budget, n_nodes) if random else 0
         ledger = probe(rays_sheet(task, RandomRule(n_nodes, _PILOT_DENSITY), pilot, PILOT)) if pilot else None
         density = UNIFORM if ledger is None else node_density(ledger)
         n_rays = budget // n_nodes - pilot
@@ -57,6 +62,11 @@ class Shared:
         if task.rays_per_replicate:
             return max(task.least_replicates, n_rays // task.rays_per_replicate)
         return int(np.clip(n_rays // 12, task.least_replicates, 12))
+
+
+def _pilot_rays(budget: int, n_nodes: int) -> int:
+    """Rays of the pilot: a tenth of the budget, between 24 and 96 gradients, at least one ray."""
+    return max(1, int(np.clip(budget // 10, 24, 96)) // n_nodes)
 
 
 class SharedSchedule(Schedule):
