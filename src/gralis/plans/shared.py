@@ -47,11 +47,11 @@ class Shared:
             least += 1
         task.needs(least, f"plan='shared' with {n} features and {n_nodes} nodes per ray")
         pilot = _pilot_rays(budget, n_nodes) if random else 0
-        ledger = probe(rays_sheet(task, RandomRule(n_nodes, _PILOT_DENSITY), pilot, PILOT)) if pilot else None
-        density = UNIFORM if ledger is None else node_density(ledger)
         n_rays = budget // n_nodes - pilot
         replicates = task.replicates or self._replicates(task, n_rays)
         task.needs((pilot + replicates) * n_nodes, f"plan='shared' with {replicates} replicates")
+        ledger = probe(rays_sheet(task, RandomRule(n_nodes, _PILOT_DENSITY), pilot, PILOT)) if pilot else None
+        density = UNIFORM if ledger is None else node_density(ledger)
         node_rule = rule(task.quadrature or "random", n_nodes, density)
         taught = () if ledger is None else (ledger.on_scale(density),)
         return SharedSchedule(task, node_rule, replicates, n_rays // replicates, taught)
