@@ -52,7 +52,7 @@ def measure(net: nn.Module, photo: Tensor, budget: int, repetitions: int) -> dic
         for setting, least in search.items():
             search[setting] = min(least, timed(bare, net, photo, target, 64, setting)[0] / 64)
     best = min(search, key=search.__getitem__)
-    found, ours, theirs = explain(net, photo, target, 64), [], []  # once to warm up
+    found, ours, theirs = explain(net, photo, target, 128), [], []  # once to warm up
     for _ in range(repetitions):
         *seconds, found = timed(explain, net, photo, target, budget)
         ours.append(seconds)
