@@ -57,13 +57,33 @@ def exact_case(name: str) -> Case:
     return Case(name, model, x, torch.zeros_like(x), smooth=name != "relu")
 
 
-def mlp(activation: Function, seed: int, gain: float, n: int = N_FEATURES, width: int = 32) -> Function:
+@dataclass(frozen=True, eq=False)
+class Mlp:
+    """activation(activation(z first + bias) second + bias2) last."""
+
+    activation: Function
+    first: Tensor
+    bias: Tensor
+    second: Tensor
+    bias2: Tensor
+    last: Tensor
+
+    def __call__(self, z: Tensor) -> Tensor:
+        hidden = self.activation(z @ self.first + self.bias)
+        return self.activation(hidden @ self.second + self.bias2) @ self.last
+
+    def slope_bound(self, steepest: float = 1.0) -> Tensor:
+        """|dF/dz_i| <= (|first| |second| |last|)_i steepest^2 everywhere, where |activation'| <= steepest."""
+        return self.first.abs() @ self.second.abs() @ self.last.abs() * steepest**2
+
+
+def mlp(activation: Function, seed: int, gain: float, n: int = N_FEATURES, width: int = 32) -> Mlp:
     """Two hidden layers with random weights, curved enough for features to interact."""
     draw = _draws(seed)
     first, bias = draw(n, width) * 2 * gain / math.sqrt(n), draw(width) / 2
     second, bias2 = draw(width, width) * 1.5 * gain / math.sqrt(width), draw(width) / 2
     last = draw(width) / math.sqrt(width)
-    return lambda z: activation(activation(z @ first + bias) @ second + bias2) @ last
+    return Mlp(activation, first, bias, second, bias2, last)
 
 
 def attention(seed: int, n: int = N_FEATURES, width: int = 8) -> Function:
@@ -100,7 +120,10 @@ def breast_cancer() -> Case:
         functional.binary_cross_entropy_with_logits(net(rows), malignant).backward()
         optimizer.step()
     row = int(np.flatnonzero(benign == 0)[0])
-    return Case("breast cancer", net.eval(), rows[row], torch.zeros_like(rows[row]), smooth=False)
+    first, second, last = (net[k] for k in (0, 2, 4))
+    weights = (first.weight.T, first.bias, second.weight.T, second.bias, last.weight[0])
+    model = Mlp(torch.relu, *(part.detach() for part in weights))  # the same net but for its constant
+    return Case("breast cancer", model, rows[row], torch.zeros_like(rows[row]), smooth=False)
 
 
 def efficientnet() -> nn.Module:

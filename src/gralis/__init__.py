@@ -7,8 +7,9 @@
 (4,)
 """
 
-from gralis import baselines, features, models, plans, targets
+from gralis import baselines, certificates, features, models, plans, targets
 from gralis.archive import load
+from gralis.compare import compare
 from gralis.errors import BudgetError, GralisError, ModelError
 from gralis.explain import cost, explain
 from gralis.explanation import Explanation, Sweep
@@ -32,6 +33,8 @@ __all__ = [
     "Uniform",
     "__version__",
     "baselines",
+    "certificates",
+    "compare",
     "cost",
     "explain",
     "features",

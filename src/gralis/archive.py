@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.endpoints import Endpoints
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
 from gralis.evaluate import Cost
@@ -83,11 +84,14 @@ def save(explanation: Explanation, path: str | Path) -> Path:
     arrays: Arrays = {
         "values": e.values,
         "departures": e.estimate.departures,
+        "carriers": np.full(e.n_features, np.inf) if e.estimate.carriers is None else e.estimate.carriers,
         "f_baselines": e.f_baselines,
         "baseline_weights": e.baseline_weights,
         "squared_distance": e.squared_distance,
     }
     smallest = np.min_scalar_type(e.n_features)  # 30 regions of 150 528 pixels: one byte each, not eight
+    arrays |= {f"x.{i}": leaf for i, leaf in enumerate(e.endpoints.x)}
+    arrays |= {f"baselines.{i}": leaf for i, leaf in enumerate(e.endpoints.baselines)}
     arrays |= {f"labels.{i}": leaf.astype(smallest) for i, leaf in enumerate(e.features.labels)}
     meta: Meta = {
         "kind": KIND,
@@ -101,6 +105,7 @@ def save(explanation: Explanation, path: str | Path) -> Path:
         "provenance": e.provenance,
         "complete": e.complete,
         "reached": e.reached,
+        "looks": e.looks,
         "leaf_keys": e.leaf_keys,
         "several_leaves": e.several_leaves,
     }
@@ -136,22 +141,28 @@ def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
     own = {name: np.array(array) for name, array in arrays.items() if not name.startswith(("ledger.", "folded."))}
     leaf_keys = meta["leaf_keys"]
     return Explanation(
-        estimate=Estimate(own["values"], own["departures"], meta["method"], meta["exact"]),
+        estimate=Estimate(own["values"], own["departures"], meta["method"], meta["exact"], own["carriers"]),
         kernel=_kernel(meta["kernel"], "kernel", own),
         ledger=_ledger(arrays, meta),
         features=_features(meta["features"], own),
         f_x=meta["f_x"],
         f_baselines=own["f_baselines"],
-        baseline_weights=own["baseline_weights"],
+        endpoints=_endpoints(own, len(meta["features"]["shapes"])),
         squared_distance=own["squared_distance"],
         cost=Cost(**meta["cost"]),
         plan=meta["plan"],
         provenance=meta["provenance"],
         complete=meta["complete"],
         reached=meta["reached"],
+        looks=meta["looks"],
         leaf_keys=None if leaf_keys is None else tuple(leaf_keys),
         several_leaves=meta["several_leaves"],
     )
+
+
+def _endpoints(arrays: Arrays, n_leaves: int) -> Endpoints:
+    x, baselines = (tuple(arrays[f"{end}.{i}"] for i in range(n_leaves)) for end in ("x", "baselines"))
+    return Endpoints(x, baselines, arrays["baseline_weights"])
 
 
 def _ledger(arrays: Arrays, meta: Meta) -> Ledger | FoldedLedger:

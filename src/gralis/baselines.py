@@ -173,7 +173,7 @@ def _point(part: object, leaf: Leaf, index: int) -> NDArray[Any]:
 def _numbers(value: object) -> NDArray[Any]:
     try:
         array = to_numpy(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # torch refuses a list of tensors with a graph
         raise bad("baseline", "explain", _ALLOWED, f"{describe(value)} ({error})") from error
     if array.dtype.kind not in "biuf":
         raise bad("baseline", "explain", _ALLOWED, describe(value))

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -25,8 +25,8 @@ from gralis.models.blame import blame, out_of_memory
 from gralis.models.points import leaves, shapes
 from gralis.models.protocol import Guarded, Points
 from gralis.pace import Pace
-from gralis.plans.sheet import Sheet
 from gralis.problem import Problem
+from gralis.sheet import Sheet
 
 #: Called after every batch with the number of gradients in it; may raise to stop.
 Progress = Callable[[int], None]
@@ -103,25 +103,42 @@ class Evaluator:
         known = self.values(sheet.masks, sheet.baseline) if values else np.full(sheet.n_rays, np.nan)
         return Ledger.record(sheet, gradient, known)
 
+    def again(self, ledger: Ledger) -> Ledger:
+        """The same rows, evaluated with this problem's model; values where the ledger has them."""
+        gradient = np.empty_like(ledger.gradient)
+
+        def keep(part: slice, rows: Array) -> None:
+            gradient[part] = rows
+
+        self._stream(ledger.masks, ledger.baseline, ledger.ray, ledger.node, keep)
+        value, known = np.full(ledger.n_rays, np.nan), np.isfinite(ledger.value)
+        value[known] = self.values(ledger.masks[known], ledger.baseline[known])
+        return replace(ledger, gradient=gradient, value=value)
+
     def stream(self, sheet: Sheet, consume: Consumer) -> None:
         """Hand every batch of gradients, reduced to features, to `consume` and forget it."""
         ray = np.repeat(np.arange(sheet.n_rays), sheet.nodes.shape[1])
         nodes = np.ascontiguousarray(sheet.nodes, dtype=np.float64).ravel()
+        self._stream(sheet.masks, sheet.baseline, ray, nodes, consume)
+
+    def _stream(
+        self, masks: Masks, baseline: NDArray[np.int64], ray: NDArray[np.int64], nodes: Array, consume: Consumer
+    ) -> None:
 
         def one_batch(part: slice, points: Points, canvas: Canvas) -> None:
             values, gradients = self._weigh_once(points)
             _require_rows(values, points)
             _require_like(gradients, points)
-            rows = canvas.to_features(gradients, self._on_device(sheet.baseline[ray[part]])).cpu().numpy()
-            where = (sheet.masks[ray[part]], nodes[part])
+            rows = canvas.to_features(gradients, self._on_device(baseline[ray[part]])).cpu().numpy()
+            where = (masks[ray[part]], nodes[part])
             _require_finite(values.double().cpu().numpy(), "output", *where)
             _require_finite(rows, "gradient", *where)
             consume(part, rows)
             self.cost.n_gradients += len(rows)
             self._progress(len(rows))
 
-        self._in_batches(sheet.masks, ray, nodes, sheet.baseline, one_batch, gradient=True)
-        self.cost.n_rays += sheet.n_rays if sheet.n_points else 0
+        self._in_batches(masks, ray, nodes, baseline, one_batch, gradient=True)
+        self.cost.n_rays += len(np.unique(ray))
 
     def values(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
         """v(T) = F(x_T) - F(x') of every row, each distinct coalition evaluated once."""

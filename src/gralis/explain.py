@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -71,12 +71,16 @@ def cost(model: object, x: object, **options: Any) -> CostEstimate:
     >>> cost(lambda z: z.sum(1), torch.ones(20), budget=500).n_gradients <= 500
     True
     """
+    return _estimate_cost(prepare(model, x, {**options, "progress": False}, "cost"))
+
+
+def prepare(model: object, x: object, options: Mapping[str, Any], owner: str) -> Run:
+    """The run that `explain` would make of these options, checked and not yet begun."""
     defaults: dict[str, Any] = dict(explain.__kwdefaults__ or {})
     unknown = set(options) - set(defaults)
     if unknown:
-        raise bad(sorted(unknown)[0], "cost", f"one of {', '.join(sorted(defaults))}", "an unknown name")
-    run = _prepare(model=model, x=x, **{**defaults, **options, "progress": False})
-    return _estimate_cost(run)
+        raise bad(sorted(unknown)[0], owner, f"one of {', '.join(sorted(defaults))}", "an unknown name")
+    return _prepare(model=model, x=x, **{**defaults, **options})
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gralis.certificates.residual import Residual, split
+from gralis.certificates import Audit, Certificate, Ranks, Residual, Smoothness, WeightMass
+from gralis.certificates.audit import attributions
+from gralis.certificates.calibrate import Calibration, of_ledger
+from gralis.certificates.certificate import probability
+from gralis.certificates.certify import certify
+from gralis.certificates.mass import weight_mass
+from gralis.certificates.ranks import ranks
+from gralis.certificates.residual import split
 from gralis.certificates.simultaneous import half_widths
+from gralis.endpoints import Endpoints
 from gralis.errors import GralisError, bad
-from gralis.estimators import Estimate, effective_rays, estimate, importance, total_of_values
+from gralis.estimators import Estimate, effective_rays, estimate, importance, total_of_values, unsampled
 from gralis.evaluate import Cost
 from gralis.features import Features
 from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian, Kernel, Uniform, as_kernel
-from gralis.laws import Array
+from gralis.laws import Array, Law
 from gralis.ledger import Ledger
 from gralis.plans import whole
 from gralis.views.table import explanation_table, sweep_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_FEW_RAYS = 6.0
+_NEARLY_ALL = 0.05  # what is left of the law beside the census is too little to matter
 
 #: Goes on from here with this much more budget; None after loading from a file.
 Continuation = Callable[["Explanation", int], "Explanation"]
@@ -40,13 +52,14 @@ class Explanation:
     features: Features
     f_x: float
     f_baselines: Array  # F(x') of every baseline
-    baseline_weights: Array
+    endpoints: Endpoints
     squared_distance: Array  # (n_baselines, n_features)
     cost: Cost
     plan: Mapping[str, Any]  # name, estimator and every decision of the plan
     provenance: Mapping[str, Any]
     complete: bool = True  # False: interrupted, or out of time, before the plan was done
     reached: bool | None = None  # whether the tolerance was reached; None: none was asked for
+    looks: int = 1  # how often the run could have stopped: every interval pays for all of them
     leaf_keys: tuple[str, ...] | None = None
     several_leaves: bool = False
     _continue: Continuation | None = None
@@ -75,6 +88,10 @@ class Explanation:
         return self.features.n_features
 
     @property
+    def baseline_weights(self) -> Array:
+        return self.endpoints.weights
+
+    @property
     def f_baseline(self) -> float:
         """F(x'), averaged over the baselines."""
         return float(self.baseline_weights @ self.f_baselines)
@@ -86,10 +103,56 @@ class Explanation:
 
     def interval(self, level: float = 0.95) -> Array:
         """Simultaneous intervals, (n_features, 2): all of them cover together with probability `level`."""
-        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-            raise bad("level", "interval", "a number between 0 and 1", repr(level))
-        half = half_widths(self.estimate, level)
+        half = self._half_widths(probability(level, "level", "interval"))
         return np.stack([self.values - half, self.values + half], axis=1)
+
+    def _half_widths(self, level: float) -> Array:
+        return half_widths(self.estimate, 1 - (1 - level) / self.looks)
+
+    def certificate(
+        self,
+        delta: float = 0.05,
+        method: str = "replicates",
+        bound: object = None,
+        smoothness: Smoothness | None = None,
+    ) -> Certificate:
+        """How far off all values together may be, with probability 1 - delta; print it for a sentence.
+
+        "replicates" (default) is sharp and asymptotic. "bernstein" holds for any sample size on plan="independent".
+        "paper" is Theorem 3 with its corollaries, for plan="permutation"; `smoothness` bounds the derivatives for its
+        quadrature error. `bound` is a bound on |(x_i - x'_i) dF/dx_i| over the box, one number or one per feature;
+        without it, the largest one seen is used and the kind is "calibrated".
+        """
+        return certify(self, delta, method, bound, smoothness)
+
+    @property
+    def calibration(self) -> Calibration:
+        """The constants of the bounds as seen in this ledger."""
+        return of_ledger(self.ledger)
+
+    def ranks(self, level: float = 0.95, by: Literal["magnitude", "value"] = "magnitude") -> Ranks:
+        """Which ranks each feature may have, from simultaneous intervals for all differences phi_i - phi_j."""
+        return ranks(self.estimate, self.names, probability(level, "level", "ranks"), self.looks, by)
+
+    def audit(self, other: object, level: float = 0.95) -> Audit:
+        """rho_E = phi - other: another explainer's attributions, or an affine surrogate; no model call."""
+        half = self._half_widths(probability(level, "level", "audit"))
+        theirs = attributions(other, self.features, self.endpoints)
+        return Audit(self.names, self.values, theirs, half, self.delta, level)
+
+    def weight_mass(self) -> WeightMass:
+        """w_i(S) = q(S u i | i in T): on which predecessor sets the kernel puts each feature's weight."""
+        return weight_mass(self._laws, self.baseline_weights, self.names)
+
+    def budget_for(self, tolerance: float, level: float = 0.95) -> int:
+        """Gradients at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law."""
+        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.floating) or not tolerance > 0:
+            raise bad("tolerance", "budget_for", "a number > 0", repr(tolerance))
+        spent = self.cost.n_gradients or self.cost.n_forwards
+        widest = float(self._half_widths(probability(level, "level", "budget_for")).max())
+        if np.isnan(widest) or not self.delta:
+            raise GralisError("No budget can be named: the half-widths are unknown, or F(x) = F(x').")
+        return int(np.ceil(spent * max(1.0, (widest / (tolerance * abs(self.delta))) ** 2)))
 
     @cached_property
     def residual(self) -> Residual:
@@ -103,7 +166,7 @@ class Explanation:
             raise GralisError("plan='endpoint' has no rays, so there is no joint path to split the residual by.")
         rows = (self.squared_distance, self.baseline_weights, self.plan["estimator"])
         uniform = self.estimate if self.kernel == Uniform() else estimate(self.ledger, Uniform(), *rows)
-        return split(self.delta, self.estimate, uniform, total_of_values(self.ledger, *rows), 0.95)
+        return split(self.delta, self.estimate, uniform, total_of_values(self.ledger, *rows), 0.95, self.looks)
 
     def top(self, k: int = 5) -> list[tuple[str, float, float]]:
         """The k features with the largest |phi|: (name, phi, stderr), largest first."""
@@ -126,7 +189,18 @@ class Explanation:
             found = self.ledger.estimate(kernel)
         else:
             found = estimate(self.ledger, kernel, self.squared_distance, self.baseline_weights, self.plan["estimator"])
-        return replace(self, estimate=found, kernel=kernel, _continue=None)
+        reweighted = replace(self, estimate=found, kernel=kernel, _continue=None)
+        reweighted._warn_if_poorly_covered()
+        return reweighted
+
+    def with_nodes(self, n_nodes: int) -> Explanation:
+        """The explanation with fewer nodes on each ray, where those nest in the ones that are there: no model call."""
+        if isinstance(self.ledger, FoldedLedger) or not self.plan.get("quadrature"):
+            raise GralisError("with_nodes needs the nodes on the rays, and this ledger keeps none.")
+        ledger = self.ledger.with_nodes(str(self.plan["quadrature"]), whole(n_nodes, "n_nodes", 1))
+        found = estimate(ledger, self.kernel, self.squared_distance, self.baseline_weights, self.plan["estimator"])
+        plan = {**self.plan, "n_nodes": n_nodes}
+        return replace(self, estimate=found, ledger=ledger, plan=plan, _continue=None)
 
     def sweep(self, sigmas: Sequence[float], distance: str = "relative") -> Sweep:
         """phi for every sigma (math.inf: the uniform kernel), from the same ledger: no model call."""
@@ -144,8 +218,33 @@ class Explanation:
         """How many equally weighted rays each value is worth under this kernel; few means a poorly covered kernel."""
         if isinstance(self.ledger, FoldedLedger):
             raise GralisError("A folded ledger has no rays left to count; see cost.n_rays for how many were evaluated.")
-        laws = [self.kernel.bind(row) for row in self.squared_distance]
-        return effective_rays(importance(self.ledger, laws, self.baseline_weights)[self.ledger.replicate >= 0])
+        counted = self.ledger.replicate >= 0
+        if self.plan["estimator"] == "ratio":
+            own = self.ledger.owner[:, None] == np.arange(self.n_features)
+            log = [self.kernel.log_weight(self.ledger.masks & ~own, row) for row in self.squared_distance]
+            return effective_rays(own * np.exp(np.choose(self.ledger.baseline, log))[:, None])
+        return effective_rays(importance(self.ledger, self._laws, self.baseline_weights)[counted])
+
+    @property
+    def _laws(self) -> list[Law]:
+        return [self.kernel.bind(row) for row in self.squared_distance]
+
+    def _warn_if_poorly_covered(self) -> None:
+        """One sentence where a re-weighted value rests on a handful of rays."""
+        if isinstance(self.ledger, FoldedLedger) or self.estimate.exact or self.plan["estimator"] == "endpoint":
+            return
+        effective = self.effective_rays
+        if self.plan["estimator"] == "adjusted":  # what the census holds needs no rays
+            known = unsampled(self.ledger, self._laws, self.baseline_weights)
+            effective = np.where(known > 1 - _NEARLY_ALL, np.inf, effective)
+        if effective.min() < _FEW_RAYS:
+            i = int(effective.argmin())
+            warnings.warn(
+                f"The rays of this ledger cover {self.kernel} badly: {self.names[i]} rests on {effective[i]:.2g} "
+                f"effective rays, so its value and its error are unreliable; explain with that kernel instead.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def extend(self, budget: int) -> Explanation:
         """Go on from the same ledger with `budget` more gradients: more replicates of the same plan."""
@@ -205,6 +304,11 @@ class Sweep:
     @property
     def stderr(self) -> Array:
         return np.stack([e.stderr for e in self.explanations])
+
+    @property
+    def effective_rays(self) -> Array:
+        """How many equally weighted rays each value is worth, (n_sigmas, n_features)."""
+        return np.stack([e.effective_rays for e in self.explanations])
 
     def __repr__(self) -> str:
         return sweep_table(self)

@@ -82,6 +82,13 @@ class Features:
             raise bad("values", "Features.to_input", f"of shape ({self.n_features},)", f"shape {array.shape}")
         return tuple(array[leaf] for leaf in self.labels)
 
+    def collect(self, leaves: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """Input-shaped numbers summed up over each feature: (n_features,)."""
+        total = np.zeros(self.n_features)
+        for labels, leaf in zip(self.labels, leaves, strict=True):
+            total += np.bincount(labels.ravel(), np.asarray(leaf, dtype=np.float64).ravel(), self.n_features)
+        return total
+
     def fingerprint(self) -> str:
         """sha256 of the numbered partition (shapes and labels); names, kind and meta do not enter."""
         digest = hashlib.sha256(repr(self.shapes).encode())

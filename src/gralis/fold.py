@@ -14,7 +14,7 @@ from gralis.errors import GralisError
 from gralis.estimators.result import Estimate
 from gralis.kernels import Kernel
 from gralis.laws import Array, Law
-from gralis.plans.sheet import Sheet
+from gralis.sheet import Sheet
 
 N_GROUPS = 8
 RAYS_PER_BLOCK = 24

@@ -36,7 +36,7 @@ def integers(labels: object, owner: str) -> Labels:
     allowed = "integers >= 0, shaped like x"
     try:
         array = to_numpy(labels)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise bad("labels", owner, allowed, f"{describe(labels)} ({error})") from error
     if array.size == 0:
         raise bad("labels", owner, allowed, f"no labels (shape {array.shape})")

@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 
 from gralis.files import read_arrays, write_arrays
 from gralis.laws import Array, Masks
-from gralis.plans.sheet import PILOT, Sheet
-from gralis.quadrature import Density
+from gralis.quadrature import Density, thinned
+from gralis.sheet import PILOT, Sheet
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +90,14 @@ class Ledger:
         per_ray = {f.name: getattr(self, f.name)[rows] for f in fields(self)[:6]}
         per_point = {f.name: getattr(self, f.name)[points] for f in fields(self)[7:]}
         return Ledger(**per_ray, ray=renumber[self.ray[points]], **per_point)
+
+    def with_nodes(self, rule: str, n_nodes: int) -> Ledger:
+        """The same rays with fewer of their nodes, where those make a rule of the same name."""
+        has = self.nodes_per_ray > 0
+        before = int(self.nodes_per_ray.max(initial=0))
+        points = thinned(rule, before, n_nodes, int(has.sum())).ravel()
+        kept = {f.name: getattr(self, f.name)[points] for f in fields(self)[6:]}
+        return replace(self, **{**kept, "weight": kept["weight"] * (before / n_nodes)})
 
     @staticmethod
     def join(parts: Sequence[Ledger]) -> Ledger:

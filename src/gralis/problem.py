@@ -14,6 +14,7 @@ from torch import Tensor
 from gralis import baselines as _baselines
 from gralis import features as _features
 from gralis.baselines import Baselines
+from gralis.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.features import Features
 from gralis.labels import plain
@@ -91,14 +92,15 @@ class Problem:
     @cached_property
     def squared_distance(self) -> Array:
         """||x_i - x'_i||^2 of every feature for every baseline, (n_baselines, n_features)."""
-        total = np.zeros((self.baselines.n_baselines, self.n_features))
-        for leaf, points, labels in zip(self.x, self.baselines.points, self.features.labels, strict=True):
-            squares = (leaf.detach().cpu().double() - points.detach().cpu().double()) ** 2
-            for row, square in enumerate(squares.reshape(len(points), -1).numpy()):
-                total[row] += np.bincount(labels.ravel(), square, self.n_features)
+        total = self.endpoints.squared_distance(self.features)
         if not np.isfinite(total.sum(1)).all():
             raise GralisError("x is so far from the baseline that their squared distance overflows; rescale the input.")
         return total
+
+    @cached_property
+    def endpoints(self) -> Endpoints:
+        """x and its baselines as arrays."""
+        return Endpoints.of(self.x, self.baselines.points, self.baselines.weights)
 
     def pack(self, leaves: list[Tensor]) -> Points:
         """The leaves as the model expects them."""

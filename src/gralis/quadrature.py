@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.errors import bad
 from gralis.laws.law import Array
@@ -138,3 +139,29 @@ def rule(name: str, n_nodes: int, density: Density = UNIFORM) -> NodeRule:
     if name in _FIXED:
         return _FIXED[name](int(n_nodes))
     raise bad("quadrature", "explain", f"one of {', '.join(NAMES)}", repr(name))
+
+
+def thinned(name: str, n_nodes: int, fewer: int, n_rays: int) -> NDArray[np.bool_]:
+    """Which of the n_nodes nodes on each ray make a rule of the same name with `fewer` nodes, (n_rays, n_nodes).
+
+    Endpoints nest for every divisor, midpoints for odd ratios; of random nodes one in each group of cells is drawn.
+
+    >>> thinned("midpoint", 9, 3, 1).astype(int).tolist()
+    [[0, 1, 0, 0, 1, 0, 0, 1, 0]]
+    """
+    ratio = n_nodes // max(fewer, 1)
+    nested = [k for k in range(1, n_nodes + 1) if n_nodes % k == 0]
+    if name == "midpoint":
+        nested = [k for k in nested if n_nodes // k % 2 == 1]
+    elif name == "gauss-legendre":
+        nested = [n_nodes]
+    if fewer not in nested:
+        allowed = f"one of {nested}, whose {name} nodes are among the {n_nodes} on each ray"
+        raise bad("n_nodes", "with_nodes", allowed, repr(fewer))
+    if name == "random":
+        place = np.random.default_rng(0).integers(ratio, size=(n_rays, fewer))
+    else:
+        place = np.full((n_rays, fewer), ratio - 1 if name == "riemann" else ratio // 2)
+    chosen = np.zeros((n_rays, n_nodes), dtype=bool)
+    np.put_along_axis(chosen, place + ratio * np.arange(fewer), True, axis=1)
+    return chosen

@@ -11,11 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
 
+from gralis.certificates.simultaneous import single_half_widths
 from gralis.estimators import Estimate
-from gralis.estimators.result import Total
-from gralis.laws import Array
 
 
 @dataclass(frozen=True)
@@ -46,28 +44,17 @@ class Residual:
         )
 
 
-def split(delta: float, found: Estimate, uniform: Estimate, total: Total, level: float) -> Residual:
+#: Each term as a combination of (sum of phi, sum of phi under the uniform kernel, sum over values), and of v(F).
+_TERMS = {"observed": (-1, 0, 0, 1), "path": (0, 0, -1, 1), "numerical": (0, -1, 1, 0), "kernel": (-1, 1, 0, 0)}
+
+
+def split(delta: float, found: Estimate, uniform: Estimate, total: Estimate, level: float, looks: int = 1) -> Residual:
     """The residual of `found`, given the uniform-kernel estimate and the sum of values from the same replicates."""
-    phi, flat = _summed(found), _summed(uniform)
-    parts = {
-        "observed": (delta - phi.value, -phi.departures),
-        "path": (delta - total.value, -total.departures),
-        "numerical": (total.value - flat.value, total.departures - flat.departures),
-        "kernel": (flat.value - phi.value, flat.departures - phi.departures),
-    }
-    terms = {name: _term(value, rows, found.exact, level) for name, (value, rows) in parts.items()}
+    everyone = np.ones((1, len(found.values)))
+    sums = Estimate.beside([found.combined(everyone), uniform.combined(everyone), total])
+    table = np.array(list(_TERMS.values()), dtype=np.float64)
+    combined = sums.combined(table[:, :3])
+    half = single_half_widths(combined, 1 - (1 - level) / looks)
+    values = combined.values + table[:, 3] * delta
+    terms = {name: Term(float(v), float(h)) for name, v, h in zip(_TERMS, values, half, strict=True)}
     return Residual(**terms, level=level)
-
-
-def _summed(estimate: Estimate) -> Total:
-    return Total(float(estimate.values.sum()), estimate.departures.sum(1))
-
-
-def _term(value: float, departures: Array, exact: bool, level: float) -> Term:
-    n = len(departures)
-    if exact:
-        return Term(value, 0.0)
-    if n < 2:
-        return Term(value, float("nan"))
-    stderr = float(np.sqrt((departures**2).sum() / (n * (n - 1))))
-    return Term(value, float(student.ppf((1 + level) / 2, n - 1)) * stderr)

@@ -1,4 +1,4 @@
-"""Simultaneous intervals: values +- c * stderr, c the quantile of max_i |t_i| over the features.
+"""Simultaneous intervals: values +- c stderr, c from the quantile of max_i |t_i| over the features.
 
 The replicates' joint behaviour decides: features that move together need a smaller c than features on their own.
 """
@@ -16,12 +16,24 @@ _MOST_NUMBERS = 2**25  # beyond this many normal numbers the level is shared eve
 
 
 def half_widths(estimate: Estimate, level: float) -> Array:
-    """Half-widths that hold for all features together with probability `level`; 0 if exact, NaN if unknown."""
-    if estimate.exact:
-        return np.zeros_like(estimate.values)
-    if len(estimate.departures) < 2:
-        return np.full_like(estimate.values, np.nan)
-    return np.asarray(critical(estimate.departures, level) * estimate.stderr)
+    """Half-widths that hold for all values together with probability `level`; 0 if exact, NaN if unknown."""
+    if estimate.exact or len(estimate.departures) < 2:
+        return _trivial(estimate)
+    # What each value alone may miss so that all of them hold together, then Student's quantile at its own dof.
+    alone = 1 - 2 * student.sf(critical(estimate.departures, level), len(estimate.departures) - 1)
+    return single_half_widths(estimate, alone)
+
+
+def single_half_widths(estimate: Estimate, level: float) -> Array:
+    """Half-widths that hold for each value on its own with probability `level`."""
+    if estimate.exact or len(estimate.departures) < 2:
+        return _trivial(estimate)
+    return np.asarray(student.ppf((1 + level) / 2, estimate.dof) * estimate.stderr)
+
+
+def _trivial(estimate: Estimate) -> Array:
+    """0 where there is no sampling error, NaN where a single replicate cannot tell."""
+    return np.full_like(estimate.values, 0.0 if estimate.exact else np.nan)
 
 
 def critical(departures: Array, level: float) -> float:

@@ -9,13 +9,13 @@ endpoint   marginal differences of coalition values
 from __future__ import annotations
 
 from gralis.estimators import adjusted, endpoint, plain, ratio
-from gralis.estimators.result import Estimate, Total
-from gralis.estimators.weights import effective_rays, importance
+from gralis.estimators.result import Estimate
+from gralis.estimators.weights import effective_rays, importance, unsampled
 from gralis.kernels import Kernel, Uniform
 from gralis.laws import Array
 from gralis.ledger import Ledger
 
-__all__ = ["Estimate", "Total", "effective_rays", "estimate", "importance", "total_of_values"]
+__all__ = ["Estimate", "effective_rays", "estimate", "importance", "total_of_values", "unsampled"]
 
 
 def estimate(ledger: Ledger, kernel: Kernel, squared_distance: Array, weights: Array, method: str) -> Estimate:
@@ -30,9 +30,9 @@ def estimate(ledger: Ledger, kernel: Kernel, squared_distance: Array, weights: A
     return plain.estimate(ledger, laws, weights, exact=method == "exact")
 
 
-def total_of_values(ledger: Ledger, squared_distance: Array, weights: Array, method: str) -> Total:
-    """sum_T v(T) / (|T| C(n, |T|)): what the uniform-kernel values sum to, from coalition values alone."""
+def total_of_values(ledger: Ledger, squared_distance: Array, weights: Array, method: str) -> Estimate:
+    """sum_T v(T) / (|T| C(n, |T|)): what the uniform-kernel values sum to, from coalition values alone; one value."""
     laws = [Uniform().bind(row) for row in squared_distance]
     if method == "adjusted":
         return adjusted.total_of_values(ledger, laws, weights)
-    return plain.total_of_values(ledger, laws, weights)
+    return plain.total_of_values(ledger, laws, weights, exact=method == "exact")

@@ -9,17 +9,17 @@ replicates agree best is used.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.estimators.result import Estimate, Total
+from gralis.estimators.plain import per_replicate
+from gralis.estimators.result import Estimate
 from gralis.estimators.surrogates import Drift, Lesson, Potential, Surrogate, n_monomials
 from gralis.estimators.weights import importance
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
-from gralis.plans.sheet import CENSUS
+from gralis.sheet import CENSUS
 
 _MOST_FOLDS = 5
 _MOST_MONOMIALS = 1200  # a fit must stay cheap beside the model
@@ -28,32 +28,29 @@ _PATIENCE = 2  # so many richer surrogates in a row without gain end the search
 _LADDER = ((2, 2), (4, 3), (3, 3, 3), (6, 4, 3), (8, 5))
 
 
-Found = TypeVar("Found", Estimate, Total)
-
-
 def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
     """The adjusted estimate of phi for these laws, with the surrogate whose replicates agree best."""
     weights = importance(ledger, laws, baseline_weights)
     rays, folds = _by_lemma_a(ledger), _folds(ledger)
     tried = (
-        Estimate.mean(_cross_fitted(ledger, rays, weights, surrogate, folds), f"adjusted rays ({name})").widened(factor)
+        _mean(ledger, _cross_fitted(ledger, rays, weights, surrogate, folds), f"adjusted rays ({name})").widened(factor)
         for name, surrogate, factor in _surrogates(ledger, laws, baseline_weights, weights)
     )
     return _steadiest(tried)
 
 
-def total_of_values(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Total:
+def total_of_values(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
     """sum_T v(T) / (|T| C(n, |T|)), for the laws of the uniform kernel: forwards only, adjusted the same way."""
     weights = importance(ledger, laws, baseline_weights)
     rate, folds = weights.max(1), _folds(ledger)  # all members of T have one weight under the uniform kernel
     tried = (
-        Total.mean(_cross_fitted_total(ledger, rate, surrogate, folds)).widened(factor)
+        _mean(ledger, _cross_fitted_total(ledger, rate, surrogate, folds), "adjusted values").widened(factor)
         for _, surrogate, factor in _surrogates(ledger, laws, baseline_weights, weights)
     )
     return _steadiest(tried)
 
 
-def _steadiest(tried: Iterable[Found]) -> Found:
+def _steadiest(tried: Iterable[Estimate]) -> Estimate:
     """The first whose replicates agree clearly better than those of all before it; the search ends after failures."""
     best, failures = None, 0
     for found in tried:
@@ -103,33 +100,44 @@ def _surrogates(
         yield name, surrogate, widening(surrogate)
 
 
-def _cross_fitted(ledger: Ledger, rays: Array, weights: Array, surrogate: Surrogate, folds: NDArray[np.int64]) -> Array:
-    """One estimate per replicate; a replicate meets only what was learnt without it."""
-    estimates = np.zeros((ledger.n_replicates, ledger.n_features))
+def _mean(ledger: Ledger, crossed: tuple[Array, Array], method: str) -> Estimate:
+    """Replicate estimates: what is known without each replicate, plus the sum over its rays."""
+    known, parts = crossed  # (n_replicates, n_values), (n_rays, n_values)
+    return Estimate.mean(known + per_replicate(ledger, parts), method, rays=parts)
+
+
+def _cross_fitted(
+    ledger: Ledger, rays: Array, weights: Array, surrogate: Surrogate, folds: NDArray[np.int64]
+) -> tuple[Array, Array]:
+    """phi of the surrogate and the census, for each replicate, and what every ray adds to its replicate.
+
+    A replicate meets only what was learnt without it.
+    """
+    known, parts = np.zeros((ledger.n_replicates, ledger.n_features)), np.zeros(ledger.masks.shape)
     scale = (ledger.weight / ledger.stretch)[:, None]
-    single = ledger.sizes == 1
+    exact_single = (ledger.sizes == 1) & np.isfinite(ledger.value)
     for fold, guess in enumerate(surrogate.leave_out(folds)):
         predicted = ledger.sum_points(scale * guess.slope) * ledger.masks
-        exact_single = single & np.isfinite(ledger.value)
         predicted = np.where(exact_single[:, None], ledger.masks * guess.value[:, None], predicted)
-        left = rays - predicted
-        left = _without_checksum(ledger, left, guess.value, weights, folds != fold)
+        left = _without_checksum(ledger, rays - predicted, guess.value, weights, folds != fold)
         part = weights * left
-        census = part[ledger.replicate == CENSUS].sum(0)
-        for replicate in np.unique(ledger.replicate[folds == fold]):
-            estimates[replicate] = guess.phi + census + part[ledger.replicate == replicate].sum(0)
-    return estimates
+        own = folds == fold
+        parts[own] = part[own]
+        known[np.unique(ledger.replicate[own])] = guess.phi + part[ledger.replicate == CENSUS].sum(0)
+    return known, parts
 
 
-def _cross_fitted_total(ledger: Ledger, rate: Array, surrogate: Surrogate, folds: NDArray[np.int64]) -> Array:
-    """One total per replicate: the surrogate's own, plus the weighted difference of values."""
-    totals = np.zeros(ledger.n_replicates)
+def _cross_fitted_total(
+    ledger: Ledger, rate: Array, surrogate: Surrogate, folds: NDArray[np.int64]
+) -> tuple[Array, Array]:
+    """The same for the sum over coalitions: the surrogate's own, and the weighted difference of values."""
+    known, parts = np.zeros((ledger.n_replicates, 1)), np.zeros((ledger.n_rays, 1))
     for fold, guess in enumerate(surrogate.leave_out(folds)):
         part = rate * (ledger.value - guess.value)
-        census = part[ledger.replicate == CENSUS].sum()
-        for replicate in np.unique(ledger.replicate[folds == fold]):
-            totals[replicate] = guess.phi.sum() + census + part[ledger.replicate == replicate].sum()
-    return totals
+        own = folds == fold
+        parts[own, 0] = part[own]
+        known[np.unique(ledger.replicate[own])] = guess.phi.sum() + part[ledger.replicate == CENSUS].sum()
+    return known, parts
 
 
 def _without_checksum(

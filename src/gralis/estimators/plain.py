@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gralis.estimators.result import Estimate, Total
+from gralis.estimators.result import Estimate
 from gralis.estimators.weights import importance
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
@@ -18,10 +18,10 @@ def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, *, ex
     return Estimate.mean(per_replicate(ledger, contributions), "weighted rays", exact)
 
 
-def total_of_values(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Total:
+def total_of_values(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, *, exact: bool = False) -> Estimate:
     """sum_T v(T) / (|T| C(n, |T|)), for the laws of the uniform kernel: the weighted sum of each replicate's values."""
     rate = importance(ledger, laws, baseline_weights).max(1)  # all members of T have one weight
-    return Total.mean(per_replicate(ledger, rate * ledger.value))
+    return Estimate.mean(per_replicate(ledger, (rate * ledger.value)[:, None]), "weighted values", exact)
 
 
 def per_replicate(ledger: Ledger, rows: Array) -> Array:

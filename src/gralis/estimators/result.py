@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gralis.laws import Array
-
-
-@dataclass(frozen=True, eq=False)
-class Total:
-    """One number, and its departure in each replicate."""
-
-    value: float
-    departures: Array  # (n_replicates,)
-
-    def widened(self, factor: float) -> Total:
-        """The same value with larger departures."""
-        return replace(self, departures=self.departures * factor)
-
-    @staticmethod
-    def mean(rows: Array) -> Total:
-        """The mean of independent estimates, one per replicate."""
-        value = float(rows.mean())
-        return Total(value, rows - value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +21,7 @@ class Estimate:
     departures: Array
     method: str
     exact: bool = False
+    carriers: Array | None = None  # (n_features,) how many rays carry the variance; None: very many
 
     @property
     def stderr(self) -> Array:
@@ -49,12 +33,48 @@ class Estimate:
             return np.full_like(self.values, np.nan)
         return np.asarray(np.sqrt((self.departures**2).sum(0) / (n * (n - 1))))
 
+    @property
+    def dof(self) -> Array:
+        """Degrees of freedom of stderr^2: its relative variance is 2 / (R - 1) + 1 / carriers, set equal to 2 / dof.
+
+        R normal replicates alone would give R - 1. Where a few heavy rays make the variance, a sample often lacks
+        them and the error looks too small: the second term.
+        """
+        n = len(self.departures)
+        heavy = np.zeros(len(self.values)) if self.carriers is None else 1 / np.maximum(self.carriers, 1.0)
+        return np.asarray(2 / (2 / max(n - 1, 1) + heavy))
+
     def widened(self, factor: float) -> Estimate:
         """The same values with larger departures."""
         return replace(self, departures=self.departures * factor)
 
+    def combined(self, rows: Array) -> Estimate:
+        """Linear combinations of the values, one per row of `rows` (n_combinations, n_features)."""
+        used = rows != 0
+        carriers = self.carriers
+        if carriers is not None:
+            carriers = np.array([carriers[row].min(initial=np.inf) for row in used])
+        return Estimate(rows @ self.values, self.departures @ rows.T, self.method, self.exact, carriers)
+
     @staticmethod
-    def mean(estimates: Array, method: str, exact: bool = False) -> Estimate:
-        """The mean of independent estimates, one row per replicate."""
+    def beside(parts: Sequence[Estimate]) -> Estimate:
+        """Several estimates from the same replicates as one."""
+        carriers = [np.full(len(e.values), np.inf) if e.carriers is None else e.carriers for e in parts]
+        return Estimate(
+            np.concatenate([e.values for e in parts]),
+            np.concatenate([e.departures for e in parts], axis=1),
+            parts[0].method,
+            all(e.exact for e in parts),
+            np.concatenate(carriers),
+        )
+
+    @staticmethod
+    def mean(estimates: Array, method: str, exact: bool = False, rays: Array | None = None) -> Estimate:
+        """The mean of independent estimates, one row per replicate; `rays` are the contributions they are sums of."""
         values = estimates.mean(0)
-        return Estimate(values, estimates - values, method, exact)
+        carriers = None
+        if rays is not None:
+            squares = (rays**2).sum(0)
+            fourth = (rays**4).sum(0)
+            carriers = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
+        return Estimate(values, estimates - values, method, exact, carriers)

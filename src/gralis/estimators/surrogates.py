@@ -18,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve
+from scipy.linalg import LinAlgError, solve
 
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
@@ -174,9 +174,10 @@ class Potential:
 
     def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Prediction]:
         parts = [self._equations(folds == fold) for fold in range(-1, folds.max() + 1)]
-        normal, right = sum(part[0] for part in parts), sum(part[1] for part in parts)
-        for of_fold in parts[1:]:
-            yield self._solve(normal - of_fold[0], right - of_fold[1])
+        for left_out in range(1, len(parts)):
+            # Added up, not subtracted from the whole: one heavy ray would take all digits of the others with it.
+            others = parts[:left_out] + parts[left_out + 1 :]
+            yield self._solve(np.sum([p[0] for p in others], axis=0), np.sum([p[1] for p in others], axis=0))
 
     def _equations(self, rays: NDArray[np.bool_]) -> tuple[Array, Array]:
         """The normal equations of these rays: their slopes, and their values where known."""
@@ -194,9 +195,16 @@ class Potential:
         return normal + level * inside.T @ inside, right + level * inside.T @ ledger.value[known]
 
     def _solve(self, normal: Array, right: Array) -> Prediction:
-        scale = np.sqrt(np.diag(normal)) + 1e-300
-        system = normal / scale[:, None] / scale + np.diag(_RIDGE * (self._degree**2.0 - 1) + 1e-13)
-        beta = solve(system, right / scale, assume_a="pos", overwrite_a=True) / scale
+        scale = np.sqrt(np.diag(normal))
+        seen = scale > 0  # a monomial without weight stays at nothing
+        scale = np.where(seen, scale, 1.0)
+        system = normal / scale[:, None] / scale + np.diag(
+            _RIDGE * (self._degree**2.0 - 1) + np.where(seen, 1e-13, 1.0)
+        )
+        try:
+            beta = solve(system, right / scale, assume_a="pos") / scale
+        except LinAlgError:  # a kernel that leaves next to no weight on most rays
+            beta = np.linalg.lstsq(system, right / scale, rcond=1e-10)[0] / scale
         slope = np.zeros_like(self._lesson.slope)
         for i, (points, columns, slopes) in enumerate(self._blocks):
             slope[points, i] = slopes @ beta[columns]

@@ -8,6 +8,7 @@ import numpy as np
 
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
+from gralis.sheet import CENSUS
 
 
 def importance(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Array:
@@ -25,3 +26,9 @@ def effective_rays(weights: Array) -> Array:
     """(sum W)^2 / sum W^2 for every feature: how many equally weighted rays the estimate is worth."""
     squares = (weights**2).sum(0)
     return np.asarray(np.divide(weights.sum(0) ** 2, squares, out=np.zeros_like(squares), where=squares > 0))
+
+
+def unsampled(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Array:
+    """How much of each feature's law lies on coalitions that are known without sampling (the census)."""
+    census = ledger.replicate == CENSUS
+    return np.asarray(importance(ledger, laws, baseline_weights)[census].sum(0))

@@ -91,11 +91,14 @@ class ProductLaw:
 
         Summed over the first member to join, so that all terms are positive: nothing cancels when every p is tiny.
         """
-        before = np.arange(self.n_features)
+        before, block = np.arange(self.n_features), max(1, 2**20 // self.n_features)
         total = np.empty(len(u))
-        for row, a in enumerate(u):
+        for start in range(0, len(u), block):
+            a = u[start : start + block, None]
             step = np.log1p(-a * self._gap)
-            total[row] = logsumexp(self.log_p + before * np.log1p(-a) + step.sum() - np.cumsum(step))
+            terms = self.log_p + before * np.log1p(-a) + step.sum(1, keepdims=True) - np.cumsum(step, axis=1)
+            top = terms.max(1)
+            total[start : start + block] = top + np.log(np.exp(terms - top[:, None]).sum(1))
         return total
 
     @property
@@ -113,8 +116,7 @@ class ProductLaw:
         return log_shapley(self.n_features, masks.sum(1)) + self._log_kernel(masks) - self._log_total
 
     def sample(self, rng: np.random.Generator, n_coalitions: int) -> Masks:
-        cells = self._cells(float(self.n_features))
-        at_left = self._log_first(cells[:-1])
+        cells, at_left = self._first_cells
         u = _draw_decreasing(rng, self._log_first, cells, at_left, rng.random(n_coalitions), 0.0)
         masks = np.empty((n_coalitions, self.n_features), dtype=bool)
         for row, a in enumerate(u):
@@ -125,6 +127,12 @@ class ProductLaw:
             masks[row] = rng.random(self.n_features) < odds
             masks[row, :start], masks[row, start] = False, True
         return masks
+
+    @cached_property
+    def _first_cells(self) -> tuple[Array, Array]:
+        """Cells of u, and log of the density of `sample`'s arrival time at their left edges."""
+        cells = self._cells(float(self.n_features))
+        return cells, self._log_first(cells[:-1])
 
     def propose(self, rng: np.random.Generator, n_coalitions: int, least: int = 1) -> tuple[Masks, Array]:
         # Else nearly every draw would be a single feature, and drawn again; p near 1 is as wide as it gets (n <= 3).
@@ -194,9 +202,15 @@ class ProductLaw:
         u, mass = self._arrivals()
         return u, np.stack([np.exp(m - np.log1p(-a * self._gap) - self._log_z) for a, m in zip(u, mass, strict=True)])
 
+    @cached_property
+    def _joins(self) -> Array:
+        """P(j joins before u) at the times of `_owner_mass`, and a column of ones: (n_times, n_features + 1)."""
+        u, _ = self._owner_mass
+        return np.stack([np.append(self._odds(a), 1.0) for a in u])
+
     def subset_moments(self, sets: NDArray[np.int64]) -> Array:
-        u, mass = self._owner_mass
-        joins = np.stack([np.append(self._odds(a), 1.0) for a in u])  # (n_times, n_features + 1)
+        _, mass = self._owner_mass
+        joins = self._joins
         product = mass[:, sets[:, 0]]
         for column in sets.T[1:]:
             product = product * joins[:, column]

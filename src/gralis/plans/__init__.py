@@ -17,8 +17,8 @@ from gralis.plans.exhaustive import Exhaustive
 from gralis.plans.independent import Independent
 from gralis.plans.permutation import Permutation
 from gralis.plans.shared import Shared
-from gralis.plans.sheet import CENSUS, PILOT, Sheet
 from gralis.plans.task import Plan, Probe, Schedule, Task, whole
+from gralis.sheet import CENSUS, PILOT, Sheet
 
 __all__ = [
     "CENSUS",

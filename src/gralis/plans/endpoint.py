@@ -12,8 +12,8 @@ import numpy as np
 from gralis.errors import BudgetError
 from gralis.laws import all_masks
 from gralis.plans.permutation import draw_orders, prefix_log_rate, prefixes
-from gralis.plans.sheet import Sheet
 from gralis.plans.task import Probe, Schedule, Task
+from gralis.sheet import Sheet
 
 _MOST_FEATURES = 20  # up to which all coalitions may be enumerated
 

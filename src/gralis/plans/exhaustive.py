@@ -8,9 +8,9 @@ import numpy as np
 
 from gralis.errors import BudgetError, GralisError
 from gralis.laws import all_masks
-from gralis.plans.sheet import Sheet
 from gralis.plans.task import Probe, Schedule, Task
 from gralis.quadrature import rule
+from gralis.sheet import Sheet
 
 _MOST_FEATURES = 16
 _LEAST_NODES, _MOST_NODES = 4, 16

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gralis.plans.sheet import Sheet
 from gralis.plans.task import Probe, Schedule, Task
 from gralis.quadrature import rule
+from gralis.sheet import Sheet
 
 
 @dataclass(frozen=True)

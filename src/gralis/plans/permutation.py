@@ -10,9 +10,9 @@ from scipy.special import gammaln
 
 from gralis.errors import GralisError, bad
 from gralis.laws import Array, Masks
-from gralis.plans.sheet import Sheet
 from gralis.plans.task import Probe, Schedule, Task
 from gralis.quadrature import rule
+from gralis.sheet import Sheet
 
 Order = NDArray[np.int64]
 

@@ -15,9 +15,9 @@ from gralis.laws import Array
 from gralis.laws.law import systematic_counts
 from gralis.ledger import Ledger
 from gralis.plans.exhaustive import Exhaustive
-from gralis.plans.sheet import CENSUS, PILOT, Sheet
 from gralis.plans.task import Probe, Schedule, Task
 from gralis.quadrature import UNIFORM, Density, NodeRule, RandomRule, rule
+from gralis.sheet import CENSUS, PILOT, Sheet
 
 _N_NODES = 2
 _KNOTS = np.array([0.0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0])

@@ -14,8 +14,8 @@ from gralis.errors import BudgetError, bad
 from gralis.kernels import Kernel
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
-from gralis.plans.sheet import Sheet
 from gralis.quadrature import NodeRule
+from gralis.sheet import Sheet
 
 #: Evaluate a sheet and give back its ledger: how a plan looks before it decides.
 Probe = Callable[[Sheet], Ledger]

@@ -35,7 +35,7 @@ def explanation_table(explanation: Explanation) -> str:
     if not e.complete:
         lines.append("stopped before the plan was done: the numbers stand for what was evaluated so far")
     if e.reached is not None:
-        lines.append(f"tolerance {'reached' if e.reached else 'not reached within the budget'}")
+        lines.append(tolerance_line(e))
     return "\n".join(lines)
 
 
@@ -47,6 +47,19 @@ def residual_line(e: Explanation) -> str:
         return f"residual F(x) - F(x') - sum = {e.delta - e.values.sum():.6g}"
 
 
+def tolerance_line(e: Explanation) -> str:
+    """Whether the tolerance was reached, and if not, what would do it."""
+    options = e.provenance
+    tolerance, atol, level = float(options["tolerance"]), float(options["atol"]), float(options["level"])
+    wanted = f"tolerance {tolerance:g}"
+    if e.reached:
+        return f"{wanted} reached"
+    goal = max(tolerance, atol / abs(e.delta)) if e.delta else 0.0
+    if not goal or np.isnan(e.stderr).any():
+        return f"{wanted} not reached within the budget"
+    return f"{wanted} not reached within the budget: about {e.budget_for(goal, level):.2g} gradients would do it"
+
+
 def cost_line(e: Explanation) -> str:
     """What it cost, in one line."""
     c = e.cost
@@ -55,15 +68,23 @@ def cost_line(e: Explanation) -> str:
 
 
 def sweep_table(sweep: Sweep) -> str:
-    """One row per sigma: the sum of phi, and the largest features."""
+    """One row per sigma: the sum of phi, the effective rays of the least covered feature, and the largest features."""
     first = sweep.explanations[0]
     order = np.argsort(-np.abs(sweep.values).max(0), kind="stable")[:6]
     names = [first.names[int(i)][:12] for i in order]
-    lines = [f"{'sigma':>8}  {'sum':>10}  " + "  ".join(f"{name:>18}" for name in names)]
+    lines = [f"{'sigma':>8}  {'sum':>10}  {'rays':>7}  " + "  ".join(f"{name:>18}" for name in names)]
     for sigma, e in zip(sweep.sigmas, sweep.explanations, strict=True):
         cells = (f"{e.values[i]:>9.4g} +-{e.stderr[i]:<7.2g}" for i in order)
-        lines.append(f"{sigma:>8.3g}  {e.values.sum():>10.5g}  " + "  ".join(cells))
+        lines.append(f"{sigma:>8.3g}  {e.values.sum():>10.5g}  {_effective(e):>7}  " + "  ".join(cells))
     return "\n".join(lines)
+
+
+def _effective(e: Explanation) -> str:
+    """The least number of effective rays behind a value."""
+    try:
+        return f"{e.effective_rays.min():.3g}"
+    except GralisError:  # folded
+        return "-"
 
 
 def _half(half: float) -> str:

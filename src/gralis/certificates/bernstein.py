@@ -1,0 +1,78 @@
+"""|mean Y - phi_i| <= sqrt(2 V ln(4/d) / m) + 7 R ln(4/d) / (3 (m - 1)),  Y = ray_i 1[i in T] / q(i in T), d = delta/n.
+
+Maurer and Pontil's empirical Bernstein bound for m independent draws of the law q: finite-sample, two-sided, a union
+over the features. |Y| <= bound_i / (q(i in T) floor), so its range R is twice that; V is the sample variance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gralis.certificates.calibrate import Calibration
+from gralis.certificates.certificate import Certificate, Checksum
+from gralis.errors import GralisError, bad
+from gralis.estimators import importance
+from gralis.kernels import Kernel
+from gralis.laws import Array
+from gralis.ledger import Ledger
+
+
+def certificate(
+    ledger: Ledger,
+    kernel: Kernel,
+    squared_distance: Array,
+    baseline_weights: Array,
+    quadrature: Array,
+    difference: float,
+    delta: float,
+    slope: Array,
+    calibrated: bool,
+) -> Certificate:
+    """The bound for a ledger of independent draws; `slope` bounds |(x_i - x'_i) dF/dx_i| over the box."""
+    laws = [kernel.bind(row) for row in squared_distance]
+    m, n = ledger.n_rays, ledger.n_features
+    per_draw = importance(ledger, laws, baseline_weights) * (m / ledger.n_replicates)  # 1 / q(i in T) on members
+    inclusion = np.min([law.inclusion for law in laws], axis=0)
+    if (per_draw * inclusion > 1 + 1e-9).any():
+        raise GralisError(
+            "certificate(method='bernstein') needs rays drawn from this very kernel, and this ledger's were drawn from "
+            "another; explain with plan='independent' and this kernel."
+        )
+    draws = per_draw * ledger.rays
+    reach = slope / inclusion
+    beyond = np.abs(draws).max(0) > reach * (1 + 1e-6)
+    if beyond.any():
+        i = int(np.argmax(beyond))
+        seen = float(np.abs(ledger.gradient[ledger.masks[ledger.ray, i], i]).max())
+        allowed = "a bound on |(x_i - x'_i) dF/dx_i| over the whole box"
+        raise bad("bound", "certificate", allowed, f"{slope[i]:g} for feature {i}, where {seen:g} was seen")
+    log = np.log(4 * n / delta)
+    spread = np.sqrt(2 * draws.var(0, ddof=1) * log / m)
+    tail = 7 * 2 * reach * log / (3 * (m - 1))
+    half = spread + tail
+    return Certificate(
+        "bernstein",
+        "calibrated" if calibrated else "guaranteed",
+        delta,
+        half,
+        quadrature,
+        float((half + np.nan_to_num(quadrature)).sum()),
+        difference,
+        {"B": slope, "q": inclusion, "m": m, "floor": 1.0, "variance_part": spread, "range_part": tail},
+        f"the empirical Bernstein bound on {m} independent rays, with B "
+        + ("read off the gradients seen" if calibrated else "as supplied"),
+        Checksum.of(ledger),
+    )
+
+
+def slopes(bound: object, n_features: int) -> tuple[Array, bool]:
+    """The bound per feature, and whether it is only a calibration."""
+    if isinstance(bound, Calibration):
+        return bound.slope, True
+    try:
+        row = np.broadcast_to(np.asarray(bound, dtype=np.float64), (n_features,))
+    except (TypeError, ValueError):
+        row = np.array([np.nan])
+    if not np.isfinite(row).all() or (row < 0).any():
+        raise bad("bound", "certificate", f"a number >= 0, ({n_features},) of them, or a Calibration", repr(bound))
+    return np.array(row), False

@@ -1,0 +1,92 @@
+"""A certificate: |phi_hat_i - phi_i| <= half_widths[i] for all features together, with probability 1 - delta.
+
+Sampling error and quadrature error are separate entries; half_widths is their sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from gralis.errors import bad
+from gralis.laws import Array
+from gralis.ledger import Ledger
+
+Kind = Literal["asymptotic", "calibrated", "guaranteed"]
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """Lemma A on the rays: sum_i ray_i - v(T), zero for exact quadrature, mean zero for random nodes."""
+
+    n_rays: int
+    mean: float
+    rms: float
+    largest: float
+
+    @staticmethod
+    def of(ledger: Ledger) -> Checksum | None:
+        """The checksum over all rays whose value is known; None if there are none."""
+        known = np.isfinite(ledger.value) & (ledger.nodes_per_ray > 0)
+        if not known.any():
+            return None
+        rows = ledger.checksum[known]
+        return Checksum(len(rows), float(rows.mean()), float(np.sqrt((rows**2).mean())), float(np.abs(rows).max()))
+
+    def __str__(self) -> str:
+        return f"Lemma A checksum over {self.n_rays} rays: mean {self.mean:.2g}, rms {self.rms:.2g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How far off the values may be, for all features together, and on what ground."""
+
+    method: str
+    kind: Kind
+    delta: float
+    sampling: Array  # (n_features,)
+    quadrature: Array  # (n_features,); NaN where nothing is known of it
+    aggregate: float  # bound on |R_obs - R_pop| = |sum phi_hat - sum phi|
+    difference: float  # |F(x) - F(x')|
+    constants: Mapping[str, Any]
+    ground: str  # why it holds, in a few words
+    checksum: Checksum | None = None
+
+    @property
+    def half_widths(self) -> Array:
+        """Simultaneous half-widths: sampling plus quadrature error where the latter is known."""
+        return np.asarray(self.sampling + np.nan_to_num(self.quadrature))
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether some half-width is wider than |F(x) - F(x')| itself."""
+        return bool((self.half_widths > self.difference).any())
+
+    def __repr__(self) -> str:
+        widest = float(self.half_widths.max())
+        share = f" ({widest / self.difference:.2g} of |F(x) - F(x')|)" if self.difference else ""
+        sentence = (
+            f"With probability {1 - self.delta:.4g} every phi_i is within its half-width, at most {widest:.3g}{share}, "
+            f"and their sum within {self.aggregate:.3g}: {self.kind}, by {self.ground}; {self._about_quadrature()}."
+        )
+        if self.vacuous:
+            sentence += " It is vacuous: wider than |F(x) - F(x')|."
+        return sentence if self.checksum is None else f"{sentence} {self.checksum}."
+
+    def _about_quadrature(self) -> str:
+        if np.isnan(self.quadrature).any():
+            return "the error of the fixed nodes is not known and not covered (coalition_values=True would show it)"
+        if not self.quadrature.any():
+            return "no quadrature error"
+        return f"of this, at most {self.quadrature.max():.3g} is quadrature error"
+
+
+def probability(value: object, name: str, owner: str) -> float:
+    """A number between 0 and 1, or the sentence that says so."""
+    number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not number or not 0 < value < 1:  # type: ignore[operator]
+        raise bad(name, owner, "a number between 0 and 1", repr(value))
+    return float(value)  # type: ignore[arg-type]

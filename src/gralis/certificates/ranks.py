@@ -1,0 +1,104 @@
+"""Which feature is bigger? Simultaneous intervals for phi_i - phi_j, and what they allow of the order.
+
+Feature i is surely above j where the interval of phi_i - phi_j is above zero. By magnitude, |phi_i| > |phi_j| means
+that phi_i - phi_j and phi_i + phi_j have the same sign, so differences and sums are bounded together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.certificates.simultaneous import half_widths
+from gralis.errors import GralisError, bad
+from gralis.estimators import Estimate
+from gralis.laws import Array
+
+_MOST_FEATURES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """The ranks each feature may have (1: first); all statements hold together with probability `level`."""
+
+    names: Sequence[str]
+    values: Array
+    lowest: NDArray[np.int64]  # (n_features,) the best rank it may have
+    highest: NDArray[np.int64]  # (n_features,) the worst rank it may have
+    above: NDArray[np.bool_]  # [i, j]: i is surely above j
+    difference: Array  # phi_i - phi_j
+    difference_half_width: Array
+    by: str
+    level: float
+
+    def top(self, k: int) -> tuple[list[str], list[str]]:
+        """Features surely among the first k, and features possibly among them: a confidence set for the top k."""
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(self.values):
+            raise bad("k", "Ranks.top", f"a whole number from 1 to {len(self.values)}", repr(k))
+        sure, possible = np.flatnonzero(self.highest <= k), np.flatnonzero(self.lowest <= k)
+        return [self.names[int(i)] for i in sure], [self.names[int(i)] for i in possible]
+
+    def __repr__(self) -> str:
+        score = np.abs(self.values) if self.by == "magnitude" else self.values
+        order = np.argsort(-score, kind="stable")[:15]
+        width = max([7, *(len(self.names[int(i)]) for i in order)])
+        lines = [f"ranks by {self.by}, all of them together at {self.level:.4g}"]
+        lines += [f"{'feature':<{width}}  {'phi':>11}  rank"]
+        for i in order:
+            low, high = int(self.lowest[i]), int(self.highest[i])
+            rank = f"{low}" if low == high else f"{low} to {high}"
+            lines.append(f"{self.names[int(i)]:<{width}}  {self.values[i]:>11.5g}  {rank}")
+        return "\n".join(lines)
+
+
+def ranks(
+    estimate: Estimate, names: Sequence[str], level: float, looks: int, by: Literal["magnitude", "value"]
+) -> Ranks:
+    """Rank ranges from all pairs at once."""
+    if by not in ("magnitude", "value"):
+        raise bad("by", "ranks", "'magnitude' or 'value'", repr(by))
+    n = len(estimate.values)
+    if n > _MOST_FEATURES:
+        raise GralisError(f"ranks compares all pairs of up to {_MOST_FEATURES} features; here n_features = {n}.")
+    first, second = np.triu_indices(n, 1)
+    signs = (-1, 1) if by == "magnitude" else (-1,)
+    pairs = Estimate.beside([_pairs(estimate, first, second, sign) for sign in signs])
+    half = np.zeros(0) if n == 1 else half_widths(pairs, 1 - (1 - level) / looks)
+    sure = np.where(np.abs(pairs.values) > half, np.sign(pairs.values), 0.0)
+    n_pairs = len(first)
+    sign_above = sure[:n_pairs] if by == "value" else sure[:n_pairs] * sure[n_pairs:]
+    above = np.zeros((n, n), dtype=bool)
+    above[first, second], above[second, first] = sign_above > 0, sign_above < 0
+    return Ranks(
+        names,
+        estimate.values,
+        1 + above.sum(0),
+        n - above.sum(1),
+        above,
+        estimate.values[:, None] - estimate.values,
+        _square(half[:n_pairs], n),
+        by,
+        level,
+    )
+
+
+def _pairs(estimate: Estimate, first: NDArray[np.intp], second: NDArray[np.intp], sign: int) -> Estimate:
+    """phi_first + sign * phi_second."""
+    carriers = estimate.carriers
+    return Estimate(
+        estimate.values[first] + sign * estimate.values[second],
+        estimate.departures[:, first] + sign * estimate.departures[:, second],
+        estimate.method,
+        estimate.exact,
+        None if carriers is None else np.minimum(carriers[first], carriers[second]),
+    )
+
+
+def _square(half: Array, n: int) -> Array:
+    table = np.zeros((n, n))
+    table[np.triu_indices(n, 1)] = half
+    return table + table.T

@@ -1,0 +1,69 @@
+"""|phi_hat_i - phi_i| <= c stderr_i, c from the joint behaviour of the replicates (max-t): the sharp certificate.
+
+Replicates are independent and each is unbiased for random nodes, whatever the surrogate learnt from the others; so
+their mean is asymptotically normal, and the kind is `asymptotic`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gralis.certificates.certificate import Certificate, Checksum
+from gralis.certificates.simultaneous import half_widths, single_half_widths
+from gralis.estimators import Estimate, importance
+from gralis.fold import FoldedLedger
+from gralis.kernels import Kernel
+from gralis.laws import Array
+from gralis.ledger import Ledger
+
+
+def certificate(
+    estimate: Estimate, ledger: Ledger | FoldedLedger, quadrature: Array, difference: float, delta: float, looks: int
+) -> Certificate:
+    """All features together at delta; `looks` times the price if the run could have stopped that often."""
+    level = 1 - delta / looks
+    sampling = half_widths(estimate, level)
+    together = estimate.combined(np.ones((1, len(estimate.values))))
+    aggregate = float(single_half_widths(together, level)[0] + np.nan_to_num(quadrature).sum())
+    n = len(estimate.departures)
+    ground = "exact enumeration of all coalitions" if estimate.exact else f"the max-t quantile of {n} replicates"
+    return Certificate(
+        "replicates",
+        "asymptotic",
+        delta,
+        sampling,
+        quadrature,
+        aggregate,
+        difference,
+        {"n_replicates": n, "looks": looks, "stderr": estimate.stderr},
+        ground if looks == 1 else f"{ground}, {looks} looks paid for",
+        Checksum.of(ledger) if isinstance(ledger, Ledger) else None,
+    )
+
+
+def quadrature_error(
+    ledger: Ledger | FoldedLedger, rule: str | None, kernel: Kernel, squared_distance: Array, weights: Array
+) -> Array:
+    """0 for random nodes (no bias, their noise is in the replicates) and where there are no nodes at all.
+
+    For fixed nodes the whole checksum of a ray, |sum_i ray_i - v(T)|, is laid at the door of each member, averaged
+    over the rays with the weights of phi_i: not a bound, but what the rows themselves can show. NaN without values.
+    """
+    n = squared_distance.shape[1]
+    if rule in (None, "random"):
+        return np.zeros(n)
+    if isinstance(ledger, FoldedLedger) or not np.isfinite(ledger.value[ledger.nodes_per_ray > 0]).all():
+        return np.full(n, np.nan)
+    known = ledger.nodes_per_ray > 0
+    check = np.abs(np.where(known, ledger.checksum, 0.0))
+    own = ledger.owner[:, None] == np.arange(n)
+    if own.any():  # Algorithm 1: a ray counts for the feature it was drawn for
+        shares = np.zeros(own.shape)
+        for number, of_baseline in enumerate(squared_distance):
+            rows = ledger.baseline == number
+            log = kernel.log_weight((ledger.masks & ~own)[rows], of_baseline)
+            shares[rows] = own[rows] * np.exp(log)[:, None]
+    else:
+        shares = importance(ledger, [kernel.bind(row) for row in squared_distance], weights) * known[:, None]
+    total = shares.sum(0)
+    return np.asarray(np.divide(check @ shares, total, out=np.zeros(n), where=total > 0))
