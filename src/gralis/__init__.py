@@ -7,7 +7,7 @@
 (4,)
 """
 
-from gralis import baselines, certificates, features, models, plans, targets
+from gralis import baselines, certificates, features, games, models, plans, targets
 from gralis.archive import load
 from gralis.compare import compare
 from gralis.errors import BudgetError, GralisError, ModelError
@@ -17,6 +17,7 @@ from gralis.features import Features
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.models import Model
+from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
 from gralis.version import __version__
 
 __all__ = [
@@ -25,9 +26,11 @@ __all__ = [
     "Features",
     "Gaussian",
     "GralisError",
+    "Hoeffding",
     "Ledger",
     "Model",
     "ModelError",
+    "Sensitivity",
     "SizeKernel",
     "Sweep",
     "Uniform",
@@ -38,8 +41,11 @@ __all__ = [
     "cost",
     "explain",
     "features",
+    "games",
+    "hoeffding",
     "load",
     "models",
     "plans",
+    "sensitivity",
     "targets",
 ]

@@ -24,6 +24,7 @@ from gralis.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate, effective_rays, estimate, importance, total_of_values, unsampled
 from gralis.evaluate import Cost
+from gralis.explainers import Attribution, Interactions, Surrogate, from_ledger
 from gralis.features import Features
 from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian, Kernel, Uniform, as_kernel
@@ -245,6 +246,44 @@ class Explanation:
                 UserWarning,
                 stacklevel=3,
             )
+
+    def integrated_gradients(self) -> Attribution:
+        """Integrated Gradients: the ray of all features."""
+        return from_ledger.integrated_gradients(self)
+
+    def singles(self) -> Attribution:
+        """v({i}) = F(x_i) - F(x'): every feature on its own."""
+        return from_ledger.singles(self)
+
+    def shapley(self) -> Attribution:
+        """Shapley values of the game v(T) = F(x_T) - F(x')."""
+        return from_ledger.shapley(self)
+
+    def banzhaf(self) -> Attribution:
+        """Banzhaf values: the mean of v(S u i) - v(S) over all S alike."""
+        return from_ledger.banzhaf(self)
+
+    def kernel_shap(self) -> Attribution:
+        """Shapley values by weighted least squares on coalition values, constrained to sum to F(x) - F(x')."""
+        return from_ledger.kernel_shap(self)
+
+    def lime(
+        self, ridge: float = 1.0, sigma: float = 0.25, k_features: int | None = None, select: str = "lasso"
+    ) -> Surrogate:
+        """LIME: a ridge fit of v on 0/1 features, weighted by exp(-D^2 / 2 sigma^2), D = 1 - sqrt(|T| / n).
+
+        k_features keeps that many features, chosen by the "lasso" path or as the "largest" coefficients, and fits
+        again on these; the result is then conditional on them.
+        """
+        return from_ledger.lime(self, ridge, sigma, k_features, select)
+
+    def moebius(self, max_order: int = 2) -> Interactions:
+        """Moebius coefficients of the game v for coalitions of up to max_order features."""
+        return from_ledger.moebius_of(self, max_order)
+
+    def interactions(self, order: int = 2, index: str = "SII") -> Interactions:
+        """Interaction index "SII", "STII", "k-SII", "FSII" or "BII" for coalitions of up to `order` features."""
+        return from_ledger.interactions(self, order, index)
 
     def extend(self, budget: int) -> Explanation:
         """Go on from the same ledger with `budget` more gradients: more replicates of the same plan."""

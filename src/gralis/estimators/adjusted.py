@@ -36,7 +36,7 @@ def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Es
         _mean(ledger, _cross_fitted(ledger, rays, weights, surrogate, folds), f"adjusted rays ({name})").widened(factor)
         for name, surrogate, factor in _surrogates(ledger, laws, baseline_weights, weights)
     )
-    return _steadiest(tried)
+    return steadiest(tried)
 
 
 def total_of_values(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
@@ -47,10 +47,10 @@ def total_of_values(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array
         _mean(ledger, _cross_fitted_total(ledger, rate, surrogate, folds), "adjusted values").widened(factor)
         for _, surrogate, factor in _surrogates(ledger, laws, baseline_weights, weights)
     )
-    return _steadiest(tried)
+    return steadiest(tried)
 
 
-def _steadiest(tried: Iterable[Estimate]) -> Estimate:
+def steadiest(tried: Iterable[Estimate]) -> Estimate:
     """The first whose replicates agree clearly better than those of all before it; the search ends after failures."""
     best, failures = None, 0
     for found in tried:

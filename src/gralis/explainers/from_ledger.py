@@ -1,0 +1,187 @@
+"""Every explainer that a ledger gives, from an explanation; each function is one method of `Explanation`."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gralis.errors import GralisError, bad
+from gralis.estimators import Estimate
+from gralis.explainers import paths
+from gralis.explainers.attribution import Attribution, Interactions, Surrogate
+from gralis.explainers.game import Game, game
+from gralis.explainers.indices import BANZHAF, SII, Index, stii
+from gralis.explainers.regression import faith_estimate, lasso_support, lime_fit, lime_weights, moebius_estimate
+from gralis.explainers.sampled import index_estimate
+from gralis.explainers.transform import Coalition, coalitions, faith, index_values, moebius
+from gralis.laws import Array
+
+if TYPE_CHECKING:
+    from gralis.explanation import Explanation
+
+INDICES = ("SII", "STII", "k-SII", "FSII", "BII")
+_BERNOULLI = (1.0, -0.5, 1 / 6, 0.0, -1 / 30, 0.0, 1 / 42, 0.0, -1 / 30, 0.0, 5 / 66)
+_MOST_COALITIONS = 200_000
+
+
+def integrated_gradients(e: Explanation) -> Attribution:
+    found = paths.integrated_gradients(e.ledger, _full(e), e.baseline_weights, e.estimate.exact)
+    return Attribution(found, e.names, e.delta)
+
+
+def singles(e: Explanation) -> Attribution:
+    return Attribution(paths.singles(e.ledger, e.baseline_weights), e.names, e.delta)
+
+
+def shapley(e: Explanation) -> Attribution:
+    return _by_index(e, SII, "Shapley values")
+
+
+def banzhaf(e: Explanation) -> Attribution:
+    return _by_index(e, BANZHAF, "Banzhaf values")
+
+
+def kernel_shap(e: Explanation) -> Attribution:
+    g = _game(e)
+    _require_rows(g, e.n_features, "kernel_shap")
+    return Attribution(faith_estimate(g, coalitions(e.n_features, 1), "KernelSHAP"), e.names, e.delta, g.note)
+
+
+def lime(e: Explanation, ridge: float, sigma: float, k_features: int | None, select: str) -> Surrogate:
+    for value, name, least in ((ridge, "ridge", 0.0), (sigma, "sigma", 1e-12)):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not least <= value < np.inf:
+            raise bad(name, "lime", "a number >= 0" if name == "ridge" else "a number > 0", repr(value))
+    n = e.n_features
+    whole = isinstance(k_features, int | np.integer) and not isinstance(k_features, bool) and 1 <= k_features <= n
+    if k_features is not None and not whole:
+        raise bad("k_features", "lime", f"None or a whole number from 1 to {n}", repr(k_features))
+    if select not in ("lasso", "largest"):
+        raise bad("select", "lime", "'lasso' or 'largest'", repr(select))
+    g = _with_empty(_game(e))
+    _require_rows(g, n + 1, "lime")
+    weight = lime_weights(g, sigma)
+    support = np.arange(n)
+    if k_features is not None and k_features < n:
+        if select == "lasso":
+            support = lasso_support(g, weight, k_features)
+        else:
+            whole_fit, _, _ = lime_fit(g, weight, ridge, support)
+            support = np.sort(np.argsort(-np.abs(whole_fit.values), kind="stable")[:k_features])
+    found, intercept, r2 = lime_fit(g, weight, ridge, support)
+    note = g.note if k_features is None else f"conditional on its {len(support)} features {g.note}".strip()
+    return Surrogate(found, e.names, e.delta, note, intercept=intercept, r2=r2, support=tuple(int(i) for i in support))
+
+
+def moebius_of(e: Explanation, max_order: int) -> Interactions:
+    """Exact from all coalitions; else the best fit of that order, which is said."""
+    sets = _sets(e, max_order, "max_order", "moebius")
+    g = _game(e)
+    if g.complete:
+        m = moebius(g.table())
+        return _interactions(e, Estimate(_pick(m, sets), np.zeros((1, len(sets))), "Moebius", True), sets, max_order, g)
+    _require_rows(g, len(sets), "moebius")
+    found, n_known = moebius_estimate(g, sets)
+    note = f"{n_known} exact, the others from the best fit of this order {g.note}".strip()
+    return Interactions(found, sets, "Moebius", max_order, e.names, note)
+
+
+def interactions(e: Explanation, order: int, index: str) -> Interactions:
+    if index not in INDICES:
+        raise bad("index", "interactions", f"one of {', '.join(map(repr, INDICES))}", repr(index))
+    sets = _sets(e, order, "order", "interactions")
+    g = _game(e)
+    if not g.complete:
+        _require_rows(g, len(sets), "interactions")
+    if index == "FSII":
+        if g.complete:
+            found = Estimate(faith(moebius(g.table()), order, sets), np.zeros((1, len(sets))), index, True)
+        else:
+            found = faith_estimate(g, sets, index)
+    elif index == "STII":
+        if not g.complete and order > 2:
+            raise GralisError(
+                "STII of order 3 and more needs the values of all small coalitions; explain with plan='exhaustive', or "
+                "use index='SII' or 'FSII'."
+            )
+        found = _index(g, stii(order), sets)
+    else:
+        found = _index(g, BANZHAF if index == "BII" else SII, sets)
+        if index == "k-SII":
+            found = found.combined(_aggregation(sets, order))
+    return _interactions(e, found, sets, order, g, index)
+
+
+def _index(g: Game, index: Index, sets: tuple[Coalition, ...]) -> Estimate:
+    if g.complete:
+        return Estimate(index_values(moebius(g.table()), index, sets), np.zeros((1, len(sets))), index.name, True)
+    return index_estimate(g, index, sets)
+
+
+def _by_index(e: Explanation, index: Index, method: str) -> Attribution:
+    g = _game(e)
+    found = _index(g, index, coalitions(e.n_features, 1))
+    named = Estimate(found.values, found.departures, method, found.exact, found.carriers)
+    return Attribution(named, e.names, e.delta, g.note)
+
+
+def _aggregation(sets: tuple[Coalition, ...], order: int) -> Array:
+    """k-SII(A) = sum over the supersets B of A, |B| <= k, of Bernoulli(b - a) SII(B): rows A, columns B."""
+    table = np.zeros((len(sets), len(sets)))
+    for row, small in enumerate(sets):
+        for column, large in enumerate(sets):
+            if set(small) <= set(large):
+                table[row, column] = _BERNOULLI[len(large) - len(small)]
+    return table
+
+
+def _interactions(
+    e: Explanation, found: Estimate, sets: tuple[Coalition, ...], order: int, g: Game, index: str = "Moebius"
+) -> Interactions:
+    return Interactions(found, sets, index, order, e.names, g.note)
+
+
+def _game(e: Explanation) -> Game:
+    return game(e.ledger, _full(e), e.baseline_weights, e.estimate.exact)
+
+
+def _full(e: Explanation) -> Array:
+    return e.f_x - e.f_baselines
+
+
+def _with_empty(g: Game) -> Game:
+    """The game with the empty coalition as a row: LIME's intercept sees it."""
+    none = np.zeros((1, g.n_features), dtype=bool)
+    return Game(
+        np.concatenate([g.masks, none]),
+        np.append(g.value, 0.0),
+        np.append(g.count, 1.0),
+        np.append(g.replicate, 0 if g.complete else -1),
+        g.complete,
+        g.from_rays,
+    )
+
+
+def _pick(m: Array, sets: tuple[Coalition, ...]) -> Array:
+    return np.array([m[sum(1 << j for j in members)] for members in sets])
+
+
+def _sets(e: Explanation, order: object, name: str, owner: str) -> tuple[Coalition, ...]:
+    n = e.n_features
+    if isinstance(order, bool) or not isinstance(order, int | np.integer) or not 1 <= order <= n:
+        raise bad(name, owner, f"a whole number from 1 to n_features = {n}", repr(order))
+    count = sum(comb(n, size) for size in range(1, int(order) + 1))
+    if count > _MOST_COALITIONS:
+        raise bad(name, owner, f"small enough for at most {_MOST_COALITIONS} coalitions", f"{order}, which has {count}")
+    return coalitions(n, int(order))
+
+
+def _require_rows(g: Game, n_unknowns: int, owner: str) -> None:
+    """A fit needs more different coalitions than unknowns."""
+    distinct = len(np.unique(np.packbits(g.masks, axis=1), axis=0))
+    if distinct <= n_unknowns:
+        raise GralisError(
+            f"{owner} has {n_unknowns} unknowns here and needs more different coalitions than that; this ledger has "
+            f"{distinct}. Explain with a larger budget."
+        )

@@ -1,0 +1,86 @@
+"""The game v of a ledger: v(T) = F(x_T) - F(x') of its coalitions, averaged over the baselines.
+
+A sum over all coalitions, sum_T c(T) v(T), is estimated from the rows of a replicate by sum c(T) v(T) / rate(T). Rows
+that are known anyway (all features; single features where there is a census) enter without any sampling error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.errors import GralisError
+from gralis.fold import FoldedLedger
+from gralis.laws import Array, Masks
+from gralis.ledger import Ledger
+from gralis.sheet import CENSUS
+
+MOST_ENUMERATED = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """Rows of coalition values; `count` is how many of all coalitions a row stands for within its replicate."""
+
+    masks: Masks  # (n_rows, n_features)
+    value: Array  # (n_rows,)
+    count: Array  # (n_rows,) baseline weight / expected draws per replicate; the weight itself for known rows
+    replicate: NDArray[np.int64]  # (n_rows,) -1: known, counts in every replicate
+    complete: bool  # every coalition is there
+    from_rays: bool  # some values are Lemma A sums of a ray, not forwards
+
+    @property
+    def n_features(self) -> int:
+        return int(self.masks.shape[1])
+
+    @property
+    def n_replicates(self) -> int:
+        return int(self.replicate.max(initial=-1)) + 1
+
+    @property
+    def note(self) -> str:
+        return "values from ray sums (Lemma A), not forwards" if self.from_rays else ""
+
+    def table(self) -> Array:
+        """v of all 2^n coalitions, the empty one first; only for a complete game."""
+        codes = self.masks.astype(np.int64) @ (1 << np.arange(self.n_features))
+        v = np.zeros(2**self.n_features)
+        np.add.at(v, codes, self.count * self.value)  # complete: count is the weight of the baseline
+        return v
+
+
+def game(ledger: Ledger | FoldedLedger, full: Array, baseline_weights: Array, exact: bool) -> Game:
+    """The game in a ledger's rows; `full` is v of all features, for every baseline."""
+    if isinstance(ledger, FoldedLedger):
+        raise GralisError(
+            "This needs the value of every coalition, and a folded ledger keeps none: explain with fewer features, or "
+            "a smaller budget."
+        )
+    value, from_rays = _values(ledger)
+    share = baseline_weights[ledger.baseline]
+    if exact:
+        return Game(ledger.masks, value, share, np.zeros(ledger.n_rays, dtype=np.int64), True, from_rays)
+    everyone = ledger.masks.all(1)
+    sampled = (ledger.replicate >= 0) & ~everyone
+    census = (ledger.replicate == CENSUS) & ~everyone
+    n_baselines = len(baseline_weights)
+    return Game(
+        np.concatenate([ledger.masks[sampled], ledger.masks[census], np.ones((n_baselines, ledger.n_features), bool)]),
+        np.concatenate([value[sampled], value[census], full]),
+        np.concatenate([(share * np.exp(-ledger.log_rate))[sampled], share[census], baseline_weights]),
+        np.concatenate([ledger.replicate[sampled], np.full(census.sum() + n_baselines, -1)]),
+        False,
+        from_rays,
+    )
+
+
+def _values(ledger: Ledger) -> tuple[Array, bool]:
+    """v(T) of every row; where no forward was made, the sum of the whole ray (Lemma A)."""
+    known = np.isfinite(ledger.value)
+    if known.all():
+        return ledger.value, False
+    if (ledger.nodes_per_ray[~known] == 0).any():
+        raise GralisError("Some coalitions have neither a value nor a ray; explain with coalition_values=True.")
+    return np.where(known, ledger.value, ledger.rays.sum(1)), True

@@ -1,0 +1,68 @@
+"""Integrated Gradients is the ray of all features; the single-feature path is the ray of {i}, by Lemma A v({i})."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gralis.errors import GralisError
+from gralis.estimators import Estimate
+from gralis.fold import FoldedLedger
+from gralis.laws import Array
+from gralis.ledger import Ledger
+
+_ENOUGH_ROWS = 8
+
+
+def integrated_gradients(ledger: Ledger | FoldedLedger, full: Array, baseline_weights: Array, exact: bool) -> Estimate:
+    """ray(F), averaged over its rows and the baselines; `full` is v of all features, for every baseline.
+
+    Each row is an unbiased draw where nodes are random. Its checksum sum_i ray_i - v(F) has mean zero, so a multiple
+    of it is taken off where there are rows enough to learn one.
+    """
+    ledger = _kept(ledger)
+    found, departures = np.zeros(ledger.n_features), []
+    everyone = ledger.masks.all(1) & (ledger.nodes_per_ray > 0)
+    n_rows = int(everyone.sum())
+    for number, share in enumerate(baseline_weights):
+        rays = ledger.rays[everyone & (ledger.baseline == number)]
+        k = len(rays)
+        if k == 0:
+            raise GralisError(
+                "This ledger has no ray of all features, so there is no integrated gradient to read off; explain with "
+                "plan='exhaustive', or with a larger budget."
+            )
+        check = rays.sum(1) - full[number]
+        spread = check - check.mean()
+        if k >= _ENOUGH_ROWS and (spread**2).sum() > 0:
+            slope = spread @ rays / (spread @ spread)
+            rays = rays - np.outer(check, slope)
+        found += share * rays.mean(0)
+        scale = np.sqrt(n_rows * (n_rows - 1) / (k * (k - 1))) if k > 1 else np.nan
+        departures.append(share * scale * (rays - rays.mean(0)))  # so that the rows of all baselines add up
+    return Estimate(found, np.concatenate(departures), "integrated gradients", exact)
+
+
+def singles(ledger: Ledger | FoldedLedger, baseline_weights: Array) -> Estimate:
+    """v({i}) where its forward was made, else the ray of {i}."""
+    ledger = _kept(ledger)
+    one = ledger.sizes == 1
+    known = one & np.isfinite(ledger.value)
+    alone = np.where(known[:, None], ledger.masks * np.nan_to_num(ledger.value)[:, None], ledger.rays)
+    values = np.zeros(ledger.n_features)
+    for number, share in enumerate(baseline_weights):
+        rows = one & (ledger.baseline == number) & (known | (ledger.nodes_per_ray > 0))
+        count = ledger.masks[rows].sum(0)
+        if (count == 0).any():
+            missing = int(np.flatnonzero(count == 0)[0])
+            raise GralisError(
+                f"This ledger has no row for feature {missing} alone; explain with coalition_values=True (and one "
+                f"baseline) or plan='exhaustive'."
+            )
+        values += share * alone[rows].sum(0) / count
+    return Estimate(values, np.zeros((1, ledger.n_features)), "single features", exact=bool(known[one].all()))
+
+
+def _kept(ledger: Ledger | FoldedLedger) -> Ledger:
+    if isinstance(ledger, FoldedLedger):
+        raise GralisError("This needs single rows of the ledger, and a folded one keeps none of them.")
+    return ledger

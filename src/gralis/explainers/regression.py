@@ -1,0 +1,153 @@
+"""beta = argmin sum_T w(T) (v(T) - b0 - sum over U in T of beta(U))^2 + ridge |beta|^2: coalition values, fitted.
+
+KernelSHAP   single features, Shapley's kernel, the sum constrained to v(F)
+Faith-Shap   the same with all U of up to `order` features
+LIME         single features and an intercept, an exponential kernel around x, a ridge penalty
+
+A sampled row stands for `count` coalitions of its kind, so every fit is weighted against the plan's own law. Errors
+come from leaving out one replicate at a time (jackknife).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.errors import GralisError
+from gralis.estimators import Estimate
+from gralis.explainers.game import Game
+from gralis.explainers.sampled import contained
+from gralis.explainers.transform import Coalition
+from gralis.laws import Array
+
+Fit = Callable[[NDArray[np.bool_]], Array]
+
+
+def faith_estimate(game: Game, terms: Sequence[Coalition], method: str) -> Estimate:
+    """Weighted least squares with Shapley's kernel, exact at the full coalition."""
+    n, size = game.n_features, game.masks.sum(1)
+    design = contained(game.masks, terms)
+    everyone = size == n
+    kernel = np.array([0.0, *((n - 1) / (comb(n, t) * t * (n - t)) for t in range(1, n)), 0.0])
+    weight = kernel[size] * game.count
+    total = float((game.count * game.value)[everyone].sum() / game.count[everyone].sum())
+
+    def fit(rows: NDArray[np.bool_]) -> Array:
+        used = rows & ~everyone
+        normal = (design[used] * weight[used, None]).T @ design[used]
+        right = design[used].T @ (weight * game.value)[used]
+        return _constrained(normal, right, total)
+
+    return _jackknifed(game, fit, len(terms), method)
+
+
+def moebius_estimate(game: Game, sets: Sequence[Coalition]) -> tuple[Estimate, int]:
+    """Moebius coefficients: exact where v of all subsets is there, else those of the best fit; and how many are exact.
+
+    The fit folds higher orders into its own, an error that replicates share and cannot show. The exact coefficients
+    show it: the errors of the others are widened by how far the fit is off there.
+    """
+    fitted = faith_estimate(game, sets, "Moebius")
+    exact = _exact_moebius(game, sets)
+    known = np.isfinite(exact)
+    if not known.any():
+        return fitted, 0
+    off = fitted.values[known] - exact[known]
+    stated = float((fitted.stderr[known] ** 2).sum())
+    wide = fitted.widened(float(np.sqrt(max(1.0, (off**2).sum() / stated))) if stated > 0 else 1.0)
+    departures = np.where(known, 0.0, wide.departures)
+    return Estimate(np.where(known, exact, fitted.values), departures, "Moebius"), int(known.sum())
+
+
+def _exact_moebius(game: Game, sets: Sequence[Coalition]) -> Array:
+    """m(A) by inclusion and exclusion where v of every subset of A is in the rows, NaN elsewhere."""
+    small = game.masks.sum(1) <= max(map(len, sets))
+    value: dict[Coalition, float] = {(): 0.0}
+    weight: dict[Coalition, float] = {(): 1.0}
+    for mask, v, count in zip(game.masks[small], game.value[small], game.count[small], strict=True):
+        members = tuple(int(j) for j in np.flatnonzero(mask))
+        if weight.get(members, 0.0) == 0.0:
+            value[members], weight[members] = 0.0, 0.0
+        value[members] += count * v
+        weight[members] += count
+    found = np.full(len(sets), np.nan)
+    for row, members in enumerate(sets):
+        subsets = [s for size in range(len(members) + 1) for s in itertools.combinations(members, size)]
+        if all(s in value for s in subsets):
+            found[row] = sum((-1) ** (len(members) - len(s)) * value[s] / weight[s] for s in subsets)
+    return found
+
+
+def lime_weights(game: Game, sigma: float) -> Array:
+    """sqrt(exp(-D^2 / sigma^2)), D = 1 - cos(z, 1) = 1 - sqrt(t / n), times how many coalitions a row stands for."""
+    distance = 1 - np.sqrt(game.masks.sum(1) / game.n_features)
+    return np.asarray(np.exp(-(distance**2) / sigma**2 / 2) * game.count)
+
+
+def lime_fit(game: Game, weight: Array, ridge: float, support: NDArray[np.int64]) -> tuple[Estimate, float, float]:
+    """Coefficients on the support (zero elsewhere), the intercept, and the weighted R2."""
+    n = game.n_features
+    design = np.concatenate([np.ones((len(game.value), 1)), game.masks[:, support]], axis=1)
+    penalty = ridge * np.concatenate([[0.0], np.ones(len(support))])
+
+    def fit(rows: NDArray[np.bool_]) -> Array:
+        w = weight * rows / weight[rows].sum() * len(weight)
+        normal = (design * w[:, None]).T @ design + np.diag(penalty)
+        full = np.zeros(n + 1)
+        full[np.concatenate([[0], support + 1])] = np.linalg.lstsq(normal, design.T @ (w * game.value), rcond=None)[0]
+        return full
+
+    found = _jackknifed(game, fit, n + 1, "LIME")
+    fitted = design @ found.values[np.concatenate([[0], support + 1])]
+    mean = np.average(game.value, weights=weight)
+    left, whole = weight @ (game.value - fitted) ** 2, weight @ (game.value - mean) ** 2
+    r2 = float(1 - left / whole) if whole > 0 else float("nan")
+    carriers = None if found.carriers is None else found.carriers[1:]
+    features = Estimate(found.values[1:], found.departures[:, 1:], "LIME", found.exact, carriers)
+    return features, float(found.values[0]), r2
+
+
+def lasso_support(game: Game, weight: Array, k: int) -> NDArray[np.int64]:
+    """The first k features to enter the lasso path of the weighted fit, by coordinate descent."""
+    w = weight / weight.sum()
+    z = game.masks - w @ game.masks
+    y = game.value - w @ game.value
+    gram, cross = (z * w[:, None]).T @ z, z.T @ (w * y)
+    beta, scale = np.zeros(game.n_features), np.diag(gram) + 1e-300
+    for penalty in np.geomspace(np.abs(cross).max() + 1e-300, np.abs(cross).max() * 1e-6 + 1e-300, 200):
+        for _ in range(200):
+            before = beta.copy()
+            for j in range(len(beta)):
+                free = cross[j] - gram[j] @ beta + gram[j, j] * beta[j]
+                beta[j] = np.sign(free) * max(abs(free) - penalty, 0.0) / scale[j]
+            if np.abs(beta - before).max() <= 1e-9 * (np.abs(beta).max() + 1e-300):
+                break
+        if (beta != 0).sum() >= k:
+            break
+    return np.sort(np.argsort(-np.abs(beta), kind="stable")[:k])
+
+
+def _constrained(normal: Array, right: Array, total: float) -> Array:
+    """The minimiser whose entries sum to `total`."""
+    size = len(right)
+    scale = np.trace(normal) / size or 1.0
+    system = np.zeros((size + 1, size + 1))
+    system[:size, :size] = normal / scale
+    system[size, :size] = system[:size, size] = 1.0
+    return np.asarray(np.linalg.lstsq(system, np.append(right / scale, total), rcond=1e-12)[0][:size])
+
+
+def _jackknifed(game: Game, fit: Fit, n_values: int, method: str) -> Estimate:
+    """All rows at once; departures from leaving out each replicate in turn."""
+    everything = np.ones(len(game.value), dtype=bool)
+    if game.complete:
+        return Estimate(fit(everything), np.zeros((1, n_values)), method, exact=True)
+    if game.n_replicates < 2:
+        raise GralisError("Errors need at least two replicates of the plan; explain with replicates=2 or more.")
+    without = np.stack([fit(game.replicate != r) for r in range(game.n_replicates)])
+    departures = (game.n_replicates - 1) * (without.mean(0) - without)
+    return Estimate(fit(everything), departures, method)

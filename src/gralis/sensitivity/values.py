@@ -1,0 +1,88 @@
+"""The one place here that calls the model: values of many points, in batches, counted and checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gralis.errors import ModelError, bad
+from gralis.laws import Array
+from gralis.models import adapt
+from gralis.models.blame import blame, out_of_memory
+from gralis.models.protocol import Guarded
+from gralis.pace import Pace
+from gralis.targets import Target
+
+#: The points of a slice, (rows, n_inputs).
+Points = Callable[[slice], Array]
+
+
+class Values:
+    """F at points; no gradient is needed. `eps` is the rounding of the numbers the model returns."""
+
+    def __init__(
+        self,
+        model: object,
+        target: Target,
+        batch_size: int | Literal["auto"],
+        device: torch.device | str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        self._model = adapt(model, target, device=device, dtype=dtype)
+        self._pace = Pace.start(None if batch_size == "auto" else batch_size, ("contiguous",))
+        self.n_evaluations = 0
+        self.eps = float(np.finfo(np.float64).eps)
+
+    def session(self) -> AbstractContextManager[None]:
+        """Around all calls: the model prepares once, and is restored once."""
+        return self._model.session() if isinstance(self._model, Guarded) else nullcontext()
+
+    def __call__(self, n_points: int, points: Points) -> Array:
+        """F at points(slice(0, n_points)), batch by batch; a batch that runs out of memory is halved and redone."""
+        found, start = np.empty(n_points), 0
+        while start < n_points:
+            _, asked = self._pace.next()
+            part = slice(start, min(start + asked, n_points))
+            began = time.perf_counter()
+            try:
+                found[part] = self._batch(points(part))
+            except Exception as error:
+                if not out_of_memory(error):
+                    raise
+                if part.stop - part.start == 1:
+                    raise ModelError("The model runs out of memory on a single point: use a smaller model.") from error
+                self._pace.shrink()
+                continue
+            self._pace.note("contiguous", part.stop - part.start, asked, time.perf_counter() - began)
+            start = part.stop
+        self.n_evaluations += n_points
+        return found
+
+    def _batch(self, rows: Array) -> Array:
+        points = torch.from_numpy(np.ascontiguousarray(rows))
+        with blame(f"The model {type(self._model).__name__}", points):
+            values = self._model.value(points)
+        if not isinstance(values, Tensor) or values.shape != (len(rows),):
+            got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else f"a {type(values).__name__}"
+            raise ModelError(f"The model must return a tensor of shape ({len(rows)},), one value per row. Got {got}.")
+        if values.is_floating_point():
+            self.eps = max(self.eps, float(torch.finfo(values.dtype).eps))
+        found = values.detach().double().cpu().numpy()
+        if not np.isfinite(found).all():
+            row = int(np.flatnonzero(~np.isfinite(found))[0])
+            place = ", ".join(f"{value:.6g}" for value in rows[row, :8]) + (", ..." if rows.shape[1] > 8 else "")
+            raise ModelError(f"The model's output is {found[row]} at the point ({place}); every output must be finite.")
+        return np.asarray(found)
+
+
+def whole(value: object, parameter: str, owner: str, least: int) -> int:
+    """A whole number >= least, or the sentence that says so."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise bad(parameter, owner, f"a whole number >= {least}", repr(value))
+    return int(value)
