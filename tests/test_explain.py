@@ -443,7 +443,7 @@ def test_a_tolerance_stops_early_when_it_is_easy():
     assert easily.reached is True
     assert easily.complete is True
     assert easily.cost.n_gradients < 1000
-    assert "tolerance reached" in str(easily)
+    assert "tolerance 0.01 reached" in str(easily)
     assert np.diff(easily.interval(0.95)).max() / 2 <= 0.01 * abs(easily.delta)
 
 

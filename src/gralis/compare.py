@@ -50,7 +50,7 @@ def compare(model_a: object, model_b: object, x: object, **options: Any) -> Comp
     """What an updated, distilled or quantised model changed: model_b on the rays that explained model_a.
 
     >>> import torch
-    >>> before, after = torch.nn.Linear(3, 1).double(), torch.nn.Linear(3, 1).double()
+    >>> before, after = torch.nn.Linear(3, 1).double().eval(), torch.nn.Linear(3, 1).double().eval()
     >>> found = compare(before, after, torch.ones(3, dtype=torch.float64))
     >>> expected = (after.weight - before.weight)[0].detach().numpy()
     >>> bool(np.allclose(found.change.values, expected))

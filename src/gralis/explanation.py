@@ -13,6 +13,7 @@ import numpy as np
 
 from gralis.certificates import Audit, Certificate, Ranks, Residual, Smoothness, WeightMass
 from gralis.certificates.audit import attributions
+from gralis.certificates.baseline import BaselineSpread, baseline_spread
 from gralis.certificates.calibrate import Calibration, of_ledger
 from gralis.certificates.certificate import probability
 from gralis.certificates.certify import certify
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FEW_RAYS = 6.0
+_LITTLE = 0.2  # of the rays that serve a feature
 _NEARLY_ALL = 0.05  # what is left of the law beside the census is too little to matter
 
 #: Goes on from here with this much more budget; None after loading from a file.
@@ -145,6 +147,12 @@ class Explanation:
         """w_i(S) = q(S u i | i in T): on which predecessor sets the kernel puts each feature's weight."""
         return weight_mass(self._laws, self.baseline_weights, self.names)
 
+    def baseline_spread(self) -> BaselineSpread:
+        """How far phi moves with the baseline, and the baseline's share of the variance; several baselines only."""
+        if isinstance(self.ledger, FoldedLedger):
+            raise GralisError("The spread over baselines needs the rows of the ledger, and a folded one keeps none.")
+        return baseline_spread(self.ledger, self._laws, self.baseline_weights, self.names, self.estimate.exact)
+
     def budget_for(self, tolerance: float, level: float = 0.95) -> int:
         """Gradients at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law."""
         if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.floating) or not tolerance > 0:
@@ -238,8 +246,11 @@ class Explanation:
         if self.plan["estimator"] == "adjusted":  # what the census holds needs no rays
             known = unsampled(self.ledger, self._laws, self.baseline_weights)
             effective = np.where(known > 1 - _NEARLY_ALL, np.inf, effective)
-        if effective.min() < _FEW_RAYS:
-            i = int(effective.argmin())
+        own = self.ledger.owner[:, None] == np.arange(self.n_features)
+        serving = np.where(own.any(), own, self.ledger.masks)[self.ledger.replicate >= 0].sum(0)
+        poor = np.where(effective < _LITTLE * serving, effective, np.inf)  # few for another reason: no fault of the law
+        if poor.min() < _FEW_RAYS:
+            i = int(poor.argmin())
             warnings.warn(
                 f"The rays of this ledger cover {self.kernel} badly: {self.names[i]} rests on {effective[i]:.2g} "
                 f"effective rays, so its value and its error are unreliable; explain with that kernel instead.",

@@ -21,7 +21,7 @@ def covered_when_stopped(seed: int, looks: list[int], paid: int) -> bool:
     for n in looks:
         found = Estimate.mean(rows[:n], "test")
         half = half_widths(found, 1 - (1 - LEVEL) / paid)
-        if half.max() < 0.35 or n == max(looks):
+        if half.max() < 0.25 or n == max(looks):
             return bool((np.abs(found.values) <= half).all())
     raise AssertionError
 
@@ -31,12 +31,12 @@ def coverage(looks: list[int], paid: int) -> float:
 
 
 def test_paid_looks_cover() -> None:
-    looks = [4, 6, 9, 13, 20, 30]
+    looks = [4, 7, 12, 20, 35, 60]
     assert coverage(looks, paid=len(looks)) >= LEAST
 
 
 def test_peeking_without_paying_fails_that_test() -> None:
-    assert coverage(list(range(3, 31)), paid=1) < LEAST
+    assert coverage(list(range(2, 61)), paid=1) < LEAST
 
 
 def test_intervals_hold_after_stopping() -> None:

@@ -5,7 +5,7 @@ replicates     the default: joint behaviour of the replicates      simultaneous 
 bernstein      finite-sample, for independent rays                  paper          Theorem 3 and corollaries as printed
 calibrate      the constant B                                       residual       why values do not sum to F(x) - F(x')
 ranks          which feature is bigger                              audit          another explainer against ours
-mass           where the kernel puts its weight
+mass           where the kernel puts its weight                     baseline       how much the baseline matters
 """
 
 from gralis.certificates.audit import Audit

@@ -1,0 +1,62 @@
+"""How much the choice of baseline matters: Var_b[phi_i^b], the spread of phi over the baselines it is averaged over.
+
+One-way analysis of variance on the rays: the variance between the baselines' means, less what rays within a baseline
+explain. `share` is that part of the variance of a single draw (one baseline, one ray).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gralis.errors import GralisError
+from gralis.estimators import importance
+from gralis.laws import Array, Law
+from gralis.ledger import Ledger
+
+
+@dataclass(frozen=True, eq=False)
+class BaselineSpread:
+    """Per feature: the standard deviation of phi over the baselines, and its share of a draw's variance."""
+
+    spread: Array
+    share: Array
+    n_baselines: int
+    names: Sequence[str]
+
+    def __repr__(self) -> str:
+        order = np.argsort(-self.spread, kind="stable")[:15]
+        width = max([7, *(len(self.names[int(i)]) for i in order)])
+        lines = [f"spread of phi over {self.n_baselines} baselines", f"{'feature':<{width}}  {'spread':>9}  share"]
+        lines += [f"{self.names[int(i)]:<{width}}  {self.spread[i]:>9.3g}  {self.share[i]:5.1%}" for i in order]
+        return "\n".join(lines)
+
+
+def baseline_spread(
+    ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, names: Sequence[str], exact: bool
+) -> BaselineSpread:
+    """From the rays of every baseline that has at least two of them; `exact`: all rays are there, none is a draw."""
+    counted = ledger.replicate >= 0
+    draws = importance(ledger, laws, baseline_weights) * ledger.rays  # each sums up to phi / n_replicates
+    groups, shares = [], []
+    for number, share in enumerate(baseline_weights):
+        rows = counted & (ledger.baseline == number)
+        if rows.sum() >= 2:
+            groups.append(draws[rows] * rows.sum() / (share * ledger.n_replicates))  # mean over rows: phi of b
+            shares.append(share)
+    if len(groups) < 2:
+        raise GralisError(
+            "The spread over baselines needs several baselines with two rays or more each; explain with "
+            "baseline=gralis.baselines.sample(X, n) and a budget of a few times n."
+        )
+    weights = np.array(shares) / np.sum(shares)
+    means = np.stack([group.mean(0) for group in groups])
+    within = np.stack([np.zeros_like(group[0]) if exact else group.var(0, ddof=1) for group in groups])
+    noise = within / np.array([len(group) for group in groups])[:, None]
+    centre = weights @ means
+    between = np.maximum(weights @ ((means - centre) ** 2) - (weights * (1 - weights)) @ noise, 0.0)
+    total = between + weights @ within
+    share_of = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
+    return BaselineSpread(np.sqrt(between), share_of, len(baseline_weights), names)
