@@ -103,18 +103,26 @@ def sample(X: object, n: int | None = None, seed: int = 0) -> Sample:
 
 
 def resolve(
-    baseline: object, x_leaves: tuple[Leaf, ...], *, keys: tuple[str, ...] | None = None, x_user: object = None
+    baseline: object,
+    x_leaves: tuple[Leaf, ...],
+    *,
+    keys: tuple[str, ...] | None = None,
+    x_user: object = None,
+    as_given: bool = False,
 ) -> Baselines:
     """What `explain(baseline=...)` accepts, as Baselines over these leaves.
 
     `keys`: the keys of the leaves when x is a dict. `x_user`: x as the user gave it, for a callable baseline.
-    Points take the dtype and device of their leaf; an integer leaf gives torch's default float.
+    Points take the dtype and device of their leaf; an integer leaf gives torch's default float. `as_given`: it keeps
+    its own dtype, for inputs that a layer turns into numbers that can move.
 
     >>> resolve("mean-color", (np.ones((3, 8, 8)),))
     Baselines(mean-color, 1 point)
     >>> resolve(sample(np.eye(4)), (np.ones(4),)).weights.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
+    if isinstance(baseline, Baselines):
+        return baseline
     name = _name(baseline)
     if callable(baseline) and not isinstance(baseline, Recipe):
         x = x_user if x_user is not None else x_leaves if len(x_leaves) > 1 else x_leaves[0]
@@ -130,7 +138,7 @@ def resolve(
         per_leaf = _per_leaf(baseline, len(x_leaves), keys)
         parts = [_point(part, leaf, i)[None] for i, (part, leaf) in enumerate(zip(per_leaf, x_leaves, strict=True))]
     leaf_names = keys or (("x",) if len(parts) == 1 else tuple(f"x[{i}]" for i in range(len(parts))))
-    points = tuple(map(_tensor, parts, x_leaves, leaf_names))
+    points = tuple(_tensor(*each, as_given) for each in zip(parts, x_leaves, leaf_names, strict=True))
     return Baselines(points, np.full(len(rows), 1.0 / len(rows)), name)
 
 
@@ -187,14 +195,14 @@ def _rows(part: object, rows: NDArray[np.int64]) -> NDArray[Any]:
     return _numbers(part)[rows]
 
 
-def _tensor(points: NDArray[Any], leaf: Leaf, leaf_name: str) -> torch.Tensor:
+def _tensor(points: NDArray[Any], leaf: Leaf, leaf_name: str, as_given: bool) -> torch.Tensor:
     """(n_baselines, *leaf.shape) with the leaf's dtype and device, every entry finite."""
     shape = tuple(leaf.shape)
     if points.shape[1:] != shape:
         allowed = f"rows shaped like {leaf_name}, (N, {', '.join(map(str, shape))})"
         raise bad("X", "sample", allowed, f"shape {points.shape}")
     like = leaf if isinstance(leaf, torch.Tensor) else torch.from_numpy(np.empty(0, dtype=leaf.dtype))
-    dtype = like.dtype if like.dtype.is_floating_point else torch.get_default_dtype()
+    dtype = like.dtype if as_given or like.dtype.is_floating_point else torch.get_default_dtype()
     tensor = torch.from_numpy(plain(points)).to(device=like.device, dtype=dtype)
     wrong = torch.argwhere(~torch.isfinite(tensor))
     if len(wrong):

@@ -40,6 +40,7 @@ def explain(
     n_nodes: int | None = None,
     replicates: int | None = None,
     coalition_values: bool = True,
+    layer: object = None,
     atol: float = 0.0,
     max_seconds: float | None = None,
     seed: int | None = 0,
@@ -60,7 +61,9 @@ def explain(
 
     quadrature=None takes the plan's own rule: stratified random nodes, except Gauss-Legendre where all coalitions are
     enumerated and midpoints in Algorithm 1. kernel may be a list: the first is explained, the others stay available
-    on a folded ledger. on_interrupt="return" makes Ctrl-C (and max_seconds always does) give what is there so far.
+    on a folded ledger. layer (a module of the model, or its name) explains from that layer's output instead of the
+    input: features then divide the activation. on_interrupt="return" makes Ctrl-C (and max_seconds always does) give
+    what is there so far.
     """
     return _prepare(**locals()).result()
 
@@ -116,6 +119,7 @@ def _prepare(
     n_nodes: int | None,
     replicates: int | None,
     coalition_values: bool,
+    layer: object,
     atol: float,
     max_seconds: float | None,
     seed: int | None,
@@ -147,7 +151,9 @@ def _prepare(
     kernels = [as_kernel(k) for k in (kernel if isinstance(kernel, list | tuple) else [kernel])]
     if not kernels:
         raise bad("kernel", "explain", "a kernel, or a list of at least one", "an empty list")
-    problem = Problem.build(model, x, baseline=baseline, target=target, features=features, device=device, dtype=dtype)
+    problem = Problem.build(
+        model, x, baseline=baseline, target=target, features=features, layer=layer, device=device, dtype=dtype
+    )
     return Run(problem, kernels, as_plan(plan), options, progress)
 
 
@@ -160,7 +166,7 @@ def _estimate_cost(run: Run) -> CostEstimate:
     schedule = run.plan.settle(run.task, nothing)
     taught = sum(part.n_points for part in schedule.taught)
     n_rays = schedule.n_rays + sum(part.n_rays for part in schedule.taught)
-    values = run.task.with_values or schedule.method == "endpoint"
+    values = run.task.with_values or schedule.rule is None
     n_forwards = 1 + run.problem.baselines.n_baselines + (n_rays + n if values else 0)
     n_gradients = schedule.n_gradients + taught
     rng = np.random.default_rng(0)

@@ -20,6 +20,7 @@ from gralis.features import Features
 from gralis.labels import plain
 from gralis.laws import Array
 from gralis.models import Model, Points, adapt
+from gralis.models.layer import Tail, descend
 from gralis.targets import Target, describe
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -46,10 +47,13 @@ class Problem:
         baseline: object = 0.0,
         target: Target = None,
         features: object = None,
+        layer: object = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> Problem:
         """Check everything and bring it into one form."""
+        if layer is not None:
+            model, x, baseline = _below(model, x, baseline, target, layer)
         form, leaves = _leaves(x)
         keys = form if isinstance(form, tuple) else None
         adapted = adapt(model, target, device=device, dtype=dtype)
@@ -117,6 +121,19 @@ class Problem:
             "features": self.features.fingerprint(),
             "model": fingerprint() if fingerprint else type(self.model).__qualname__,
         }
+
+
+def _below(model: object, x: object, baseline: object, target: Target, layer: object) -> tuple[Tail, Tensor, Baselines]:
+    """The same question asked at a layer: the rest of the network, and the activations of x and its baselines."""
+    form, leaves = _leaves(x)
+    keys = form if isinstance(form, tuple) else None
+    found = _baselines.resolve(baseline, leaves, keys=keys, x_user=x, as_given=True)
+
+    def packed(parts: tuple[Tensor, ...]) -> Points:
+        return dict(zip(keys, parts, strict=True)) if keys else parts if form is tuple else parts[0]
+
+    descent = descend(model, layer, packed(tuple(leaf[None] for leaf in leaves)), packed(found.points), target)
+    return descent.tail, descent.activation, Baselines((descent.baselines,), found.weights, found.name)
 
 
 def _leaves(x: object) -> tuple[type | tuple[str, ...], tuple[Tensor, ...]]:

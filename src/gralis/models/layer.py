@@ -1,0 +1,162 @@
+"""F as a function of one layer's output: rays run between the activations of x and x', the rest of the network is F.
+
+The network is run on x with the layer's output replaced by the points. That is the rest of the network only if
+everything flows through the layer, once: both are checked, with F(x) and F(x') themselves.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gralis.errors import GralisError, ModelError, bad
+from gralis.models.blame import kind
+from gralis.models.frozen import frozen
+from gralis.models.points import leaves, rebuild
+from gralis.models.protocol import Points
+from gralis.models.torch_module import TorchModel
+from gralis.targets import Target
+
+Hook = Callable[[nn.Module, Any, Any], Any]
+
+_CLOSE = 1e-4  # relative agreement of F through the layer with F itself; float32 and other batch sizes differ a little
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer of a network, found by its dotted name or by identity."""
+
+    network: nn.Module
+    module: nn.Module
+    name: str
+
+    @staticmethod
+    def find(network: object, layer: object) -> Layer:
+        """The layer, or a sentence with names that come close."""
+        if not isinstance(network, nn.Module):
+            raise bad("model", "explain", "a torch.nn.Module when layer= is given", kind(network))
+        named = dict(network.named_modules())
+        if isinstance(layer, str) and layer in named and layer:
+            return Layer(network, named[layer], layer)
+        if isinstance(layer, nn.Module):
+            for name, module in named.items():
+                if module is layer and name:
+                    return Layer(network, module, name)
+            raise bad("layer", "explain", "a module inside the model", f"a {type(layer).__name__} that is not in it")
+        names = [name for name in named if name]
+        close = difflib.get_close_matches(str(layer), names, n=3, cutoff=0.3) or names[:3]
+        raise bad(
+            "layer", "explain", f"the name of a module of the model, such as {', '.join(map(repr, close))}", repr(layer)
+        )
+
+    @contextmanager
+    def hooked(self, hook: Hook) -> Iterator[None]:
+        """With this forward hook on the layer, which is gone afterwards, also after an error."""
+        handle = self.module.register_forward_hook(hook)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    def output(self, points: Points) -> Tensor:
+        """What the layer gives for these inputs, (rows, *shape)."""
+        seen: list[Any] = []
+
+        def keep(module: nn.Module, inputs: Any, output: Any) -> None:
+            # A copy: what follows may work in place.
+            seen.append(output.detach().clone() if isinstance(output, Tensor) else output)
+
+        with frozen(self.network), torch.no_grad(), self.hooked(keep):
+            _call(self.network, points)
+        return self._once(seen)
+
+    def _once(self, seen: list[Any]) -> Tensor:
+        if not seen:
+            raise ModelError(f"The layer {self.name} was not reached when the model ran on x; choose another layer.")
+        if len(seen) > 1:
+            raise ModelError(
+                f"The layer {self.name} ran {len(seen)} times on one input, so its output is not one point of a ray; "
+                f"choose a layer that runs once, such as the one that follows."
+            )
+        output = seen[0]
+        if not isinstance(output, Tensor) or not output.is_floating_point():
+            found = str(output.dtype) if isinstance(output, Tensor) else type(output).__name__
+            raise ModelError(f"The layer {self.name} returns {found}; layer= needs one that returns one float tensor.")
+        return output
+
+
+class Tail(nn.Module):
+    """The network behind a layer, as a module of the layer's output."""
+
+    def __init__(self, layer: Layer, x: Points, *, repeat: bool) -> None:
+        super().__init__()
+        self.network = layer.network
+        self.training = layer.network.training  # the flag alone: the network keeps its own
+        self._layer, self._x, self._repeat = layer, x, repeat
+
+    def forward(self, activation: Tensor) -> Any:
+        rows = len(activation) if self._repeat else 1
+        points = rebuild(self._x, [leaf.expand(rows, *leaf.shape[1:]).clone() for leaf in leaves(self._x)])
+        count = 0
+
+        def replace(module: nn.Module, inputs: Any, output: Any) -> Tensor:
+            nonlocal count
+            count += 1
+            return activation if count == 1 else output
+
+        with self._layer.hooked(replace):
+            return _call(self.network, points)
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """What is explained instead: the rest of the network, from the activation of x to those of the baselines."""
+
+    tail: Tail
+    activation: Tensor  # (*shape)
+    baselines: Tensor  # (n_baselines, *shape)
+
+
+def descend(model: object, layer: object, x: Points, baselines: Points, target: Target) -> Descent:
+    """x with a batch axis of one, baselines with one of n_baselines: both run to the layer, and the rest is checked."""
+    found = Layer.find(model, layer)
+    own = TorchModel(found.network, target)
+    x, baselines = (rebuild(points, [_like(own, leaf) for leaf in leaves(points)]) for points in (x, baselines))
+    there, start = found.output(x), found.output(baselines)
+    if there.shape[0] != 1 or start.shape[0] != leaves(baselines)[0].shape[0] or start.shape[1:] != there.shape[1:]:
+        raise ModelError(
+            f"The layer {found.name} returns shape {tuple(there.shape)} for one input; layer= needs one row per input."
+        )
+    ends = torch.cat([there, start])
+    expected = torch.cat([own.value(x), own.value(baselines)])
+    for repeat in (False, True):  # the part before the layer on one row, unless the network minds
+        tail = Tail(found, x, repeat=repeat)
+        try:
+            through = TorchModel(tail, target).value(ends)
+        except ModelError:
+            if repeat:
+                raise
+            continue
+        if torch.allclose(through, expected, rtol=_CLOSE, atol=_CLOSE * float(expected.abs().max())):
+            return Descent(tail, there[0], start)
+    raise GralisError(
+        f"F depends on the input by other ways than through the layer {found.name} (a connection around it?), so the "
+        f"rest of the network is no function of its output; choose a layer that everything flows through."
+    )
+
+
+def _like(model: TorchModel, leaf: Tensor) -> Tensor:
+    dtype = (model.dtype or leaf.dtype) if leaf.is_floating_point() else leaf.dtype
+    return leaf.detach().to(device=model.device, dtype=dtype)
+
+
+def _call(network: nn.Module, points: Points) -> Any:
+    if isinstance(points, dict):
+        return network(**points)
+    return network(*points) if isinstance(points, tuple) else network(points)
