@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from gralis import features
 from gralis.errors import GralisError
 from gralis.features import Features, channels, columns, grid, groups, resolve
 
@@ -275,3 +276,26 @@ def test_resolve_refuses_wrong_keys_and_one_array_for_two_leaves() -> None:
         resolve({"a": [0]}, [(1,), (1,)], keys=["a", "b"])
     with pytest.raises(GralisError, match="one array per leaf, 2 in all"):
         resolve(np.array([0, 1]), [(2,), (2,)])
+
+
+def test_tokens_take_the_width_of_the_embedding() -> None:
+    class Tokenizer:
+        def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+            return [f"<{i}>" for i in ids]
+
+    found = features.resolve(features.tokens(torch.tensor([5, 7, 5]), Tokenizer()), [(3, 4)])
+    assert found.names == ("<5>", "<7>", "<5>")
+    assert found.labels[0].tolist() == [[0] * 4, [1] * 4, [2] * 4]
+    assert features.tokens([5, 7]).names == ("5", "7")
+    with pytest.raises(GralisError, match=r"over x of shape \(4, 3\)"):
+        features.resolve(features.tokens([5, 7, 5]), [(4, 3)])
+    with pytest.raises(GralisError, match=r"'ids'.*one by one"):
+        features.tokens([[1, 2], [3, 4]])
+    with pytest.raises(GralisError, match=r"'tokenizer'.*convert_ids_to_tokens"):
+        features.tokens([1, 2], tokenizer=str)
+
+
+def test_windows_of_a_time_series() -> None:
+    assert features.windows(7, 3).labels[0].tolist() == [0, 0, 0, 1, 1, 1, 2]
+    with pytest.raises(GralisError, match=r"'width'.*Got 0"):
+        features.windows(7, 0)

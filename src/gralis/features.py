@@ -236,6 +236,42 @@ def slic(
     return Features((labels,), names, "slic", {**meta, "segments_shape": list(regions.shape)})
 
 
+def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = None) -> Features:
+    """One feature per token of a sequence, whatever the width of its embedding: for `layer=` on an embedding layer.
+
+    Names come from `names`, from `tokenizer.convert_ids_to_tokens(ids)` (transformers), or are the ids themselves.
+
+    >>> tokens([101, 7592, 102], names=["[CLS]", "hello", "[SEP]"])
+    Features(tokens, 3 features over (3,))
+    """
+    numbers = integers(ids, "tokens")
+    if numbers.ndim != 1:
+        advice = "Sequences of different lengths are explained one by one."
+        raise bad("ids", "tokens", "one sequence of token ids, (length,)", f"shape {numbers.shape}", advice)
+    if names is None:
+        convert = getattr(tokenizer, "convert_ids_to_tokens", None)
+        if tokenizer is not None and not callable(convert):
+            raise bad("tokenizer", "tokens", "one with convert_ids_to_tokens, or names=", type(tokenizer).__name__)
+        names = [str(name) for name in (numbers.tolist() if convert is None else convert(numbers.tolist()))]
+    return Features((np.arange(len(numbers)),), names, "tokens")
+
+
+def windows(length: int, width: int, channels: int | None = None) -> Features:
+    """A time series (length,), or (channels, length): one feature per window of `width` steps, over all channels.
+
+    >>> windows(10, 4).names, windows(10, 4, channels=2).sizes.tolist()
+    (('t0-3', 't4-7', 't8-9'), [8, 8, 4])
+    """
+    for value, name in ((length, "length"), (width, "width"), (channels or 1, "channels")):
+        if not whole(value, 1):
+            raise bad(name, "windows", "an int >= 1", repr(value))
+    steps = np.arange(length) // width
+    labels = steps if channels is None else np.broadcast_to(steps, (channels, length))
+    starts = range(0, length, width)
+    names = [f"t{start}-{min(start + width, length) - 1}" for start in starts]
+    return Features((labels,), names, "windows", {"width": int(width)})
+
+
 def resolve(features: object, shapes: Sequence[Shape], keys: Sequence[str] | None = None) -> Features:
     """What `explain(features=...)` accepts, as Features over leaves of these shapes.
 
@@ -249,6 +285,9 @@ def resolve(features: object, shapes: Sequence[Shape], keys: Sequence[str] | Non
     if features is None:
         return _coordinates(shapes, None, keys)
     if isinstance(features, Features):
+        if features.kind == "tokens" and len(shapes) == 1 and features.shapes[0] == shapes[0][:1]:
+            wide = np.broadcast_to(features.labels[0].reshape(-1, *[1] * (len(shapes[0]) - 1)), shapes[0])
+            return Features((wide,), features.names, "tokens", features.meta)
         if features.shapes != shapes:
             over = f"over x of shape {' and '.join(map(str, shapes))}"
             raise bad("features", "explain", over, features, "Most constructors take the shape of x.")
