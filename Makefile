@@ -18,7 +18,7 @@ RESULTS := $(BENCHMARKS:%=benchmarks/results/%.json)
 test test-slow: export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow lint types check bench clean $(RESULTS)
+.PHONY: help venv demo test test-slow verify lint types check bench clean $(RESULTS)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test: $(STAMP) ## run the tests and the docstring examples, except those marked 
 
 test-slow: $(STAMP) ## run the tests marked slow
 	$(BIN)/python -m pytest -q -n auto -m slow
+
+verify: $(STAMP) ## recompute every number and claim of the paper
+	$(BIN)/python -m gralis.verify
 
 lint: $(STAMP) ## check style and formatting
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """How often simultaneous 95% intervals cover every feature, and how wide they are; the truth is enumerated.
 
-python benchmarks/coverage.py [--quick] [--workers 2] [--out benchmarks/results/coverage.json]
+python benchmarks/coverage.py [--quick] [--workers 2] [--rules RULE ...] [--out benchmarks/results/coverage.json]
 
 fixed      a fixed budget (400 or 1000 gradients, pooled)
 stop       tolerance=...: the run stops when it is sure, and pays for its looks
@@ -9,6 +9,7 @@ guaranteed the Bernstein certificate with a true bound, plan="independent"
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import sys
@@ -31,32 +32,35 @@ LEVEL = 0.95
 BUDGETS = {400: 112, 1000: 40}  # gradients: runs per cell
 CEILING = max(BUDGETS)
 RUNS = {"stop": 60, "guaranteed": 60}
+RULES = ("fixed", "stop", "guaranteed")
 TARGETS = {"in all": 0.94, "least cell": 0.88, "width": 1.6, "guaranteed": 0.95}
 STEEPEST = {"sigmoid": 0.25}  # sup |activation'|, else 1
 
 Array = NDArray[np.float64]
 
 
-def run(models: Sequence[str] | None = None, share: float = 1.0, workers: int = 1) -> dict[str, Any]:
+def run(
+    models: Sequence[str] | None = None, share: float = 1.0, workers: int = 1, rules: Sequence[str] = RULES
+) -> dict[str, Any]:
     """Every model x kernel: fixed budgets, stop rule, guaranteed."""
     names = list(models or EXACT)
     if workers == 1:
-        parts = [cells_of(name, share) for name in names]
+        parts = [cells_of(name, share, rules) for name in names]
     else:
         with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-            parts = list(pool.map(cells_of, names, [share] * len(names)))
+            parts = list(pool.map(cells_of, names, [share] * len(names), [rules] * len(names)))
     cells = [cell for part in parts for cell in part]
     return {"level": LEVEL, "cells": cells, "summary": summary(cells), "targets": TARGETS}
 
 
-def cells_of(name: str, share: float) -> list[dict[str, Any]]:
+def cells_of(name: str, share: float, rules: Sequence[str]) -> list[dict[str, Any]]:
     with threadpool_limits(1):
         case = exact_case(name)
         exhaustive = truth(case)
         cells = []
         for label, kernel in KERNELS.items():
             phi = exhaustive.with_kernel(kernel).values
-            for rule in ("fixed", "stop", "guaranteed"):
+            for rule in rules:
                 if rule == "guaranteed" and not isinstance(case.model, Mlp):
                     continue  # no true bound is known
                 found = measure(case, kernel, rule, share, phi)
@@ -116,7 +120,7 @@ def tolerance_for(case: Case, kernel: Any) -> float:
 
 def summary(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for rule in ("fixed", "stop", "guaranteed"):
+    for rule in RULES:
         chosen = [c for c in cells if c["rule"] == rule]
         if chosen:
             n_runs = np.array([c["n_runs"] for c in chosen])
@@ -155,8 +159,13 @@ def main() -> None:
     parser = options(__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--models", nargs="+", choices=EXACT)
+    parser.add_argument("--rules", nargs="+", choices=RULES, default=RULES, help="only these; others in --out are kept")
     arguments = parser.parse_args()
-    result = run(arguments.models, 0.04 if arguments.quick else 1.0, arguments.workers)
+    result = run(arguments.models, 0.04 if arguments.quick else 1.0, arguments.workers, arguments.rules)
+    if set(arguments.rules) < set(RULES) and arguments.out is not None and arguments.out.exists():
+        kept = [c for c in json.loads(arguments.out.read_text())["cells"] if c["rule"] not in arguments.rules]
+        result["cells"] = kept + result["cells"]
+        result["summary"] = summary(result["cells"])
     print(show(result))
     write(arguments.out, "coverage", result)
 

@@ -346,3 +346,11 @@ def test_an_altered_ledger_column_is_noticed(tmp_path) -> None:
     path.write_bytes(written[:place] + bytes([written[place] ^ 1]) + written[place + 1 :])
     with pytest.raises(GralisError, match="altered"):
         load(path)
+
+
+def test_json_is_strict_and_complete() -> None:
+    found = replace(an_explanation(), f_x=float("inf"))
+    read = json.loads(found.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert read["f_x"] is None
+    assert read["values"] == found.values.tolist()
+    assert read["provenance"]["seed"] == found.provenance["seed"]

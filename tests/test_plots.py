@@ -305,3 +305,29 @@ def test_matplotlib_is_not_imported_with_gralis() -> None:
     code = "import sys, gralis, gralis.views.plots; print([m for m in sys.modules if m.startswith('matplotlib')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_waterfall_ends_at_f_of_x() -> None:
+    found = gralis.explain(lambda z: z[:, 0] * z[:, 1] + z[:, 2] ** 2, torch.tensor([1.0, 2.0, 3.0, 0.5]).double())
+    ax = found.plot("waterfall", top=2).axes[0]
+    last = ax.patches[-1]
+    ends = (last.get_x(), last.get_x() + last.get_width())
+    assert min(abs(end - found.f_x) for end in ends) < 1e-9
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels == ["x[2]", labels[1], "2 more", "joint path", "numerical", "kernel"]
+
+
+def test_interactions_show_the_pair() -> None:
+    found = gralis.explain(lambda z: z[:, 0] * z[:, 1] + z[:, 2], torch.tensor([1.0, 2.0, 3.0]).double())
+    image = found.plot("interactions").axes[0].images[0].get_array()
+    assert image[0, 1] == pytest.approx(2.0)
+    assert np.ma.is_masked(image[0, 0]) or np.isnan(image[0, 0])
+
+
+def test_a_sweep_has_a_line_per_feature() -> None:
+    found = gralis.explain(lambda z: z[:, 0] * z[:, 1] + z[:, 2], torch.tensor([1.0, 2.0, 3.0]).double())
+    ax = found.sweep([0.3, 1.0]).plot(top=2).axes[0]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "x[2]",
+        "x[1]",
+    ]  # phi_2 = ab p1 / 2 (1 + p1) is the larger

@@ -7,17 +7,19 @@
 (4,)
 """
 
-from gralis import baselines, certificates, features, games, models, plans, targets
+from gralis import baselines, canonical, certificates, features, games, models, plans, targets
 from gralis.archive import load
 from gralis.compare import compare
 from gralis.errors import BudgetError, GralisError, ModelError
 from gralis.explain import cost, explain
-from gralis.explanation import Explanation, Sweep
+from gralis.explanation import Explanation
 from gralis.features import Features
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.models import Model
 from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
+from gralis.sweep import Sweep
+from gralis.verify import verify
 from gralis.version import __version__
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "Uniform",
     "__version__",
     "baselines",
+    "canonical",
     "certificates",
     "compare",
     "cost",
@@ -48,4 +51,5 @@ __all__ = [
     "plans",
     "sensitivity",
     "targets",
+    "verify",
 ]

@@ -105,7 +105,7 @@ def save(explanation: Explanation, path: str | Path) -> Path:
         "provenance": e.provenance,
         "complete": e.complete,
         "reached": e.reached,
-        "looks": e.looks,
+        "price": e.price,
         "leaf_keys": e.leaf_keys,
         "several_leaves": e.several_leaves,
     }
@@ -117,7 +117,7 @@ def save(explanation: Explanation, path: str | Path) -> Path:
         ]
     else:
         arrays |= {f"ledger.{name}": column for name, column in e.ledger.arrays().items()}
-    return write_arrays(path, arrays, _plain(meta))
+    return write_arrays(path, arrays, plain(meta))
 
 
 def load(path: str | Path) -> Explanation:
@@ -154,7 +154,7 @@ def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
         provenance=meta["provenance"],
         complete=meta["complete"],
         reached=meta["reached"],
-        looks=meta["looks"],
+        price=meta["price"],
         leaf_keys=None if leaf_keys is None else tuple(leaf_keys),
         several_leaves=meta["several_leaves"],
     )
@@ -222,14 +222,14 @@ def _kernel(known: Meta, name: str, arrays: Arrays) -> Kernel:
             raise ValueError(f"a kernel of type {other!r}")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value as JSON can hold it: NumPy numbers and arrays made plain, anything unknown by its repr."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer):

@@ -134,10 +134,12 @@ def run(out: Path, image: str, budget: int, segments: int, seed: int) -> Explana
     explanation = explain(
         network, x, baseline=0.0, target=target, features=features, budget=budget, seed=seed, progress=True
     )
-    print(f"\n{explanation}\n")
+    print(f"\n{explanation}\n\n{explanation.certificate()}")
+    print(f"Half-widths of 2% of F(x) - F(x') would take about {explanation.budget_for(0.02):.2g} gradients.\n")
     pictures = {
         "heatmap": explanation.plot("heatmap", image=photo, mark=_N_MARKED),
         "bars": explanation.plot("bars"),
+        "waterfall": explanation.plot("waterfall", top=_N_MARKED),
         "overview": overview(explanation, photo, caption),
     }
     for name, figure in pictures.items():

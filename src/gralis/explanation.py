@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +33,8 @@ from gralis.kernels import Gaussian, Kernel, Uniform, as_kernel
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
 from gralis.plans import whole
-from gralis.views.table import explanation_table, sweep_table
+from gralis.sweep import Sweep
+from gralis.views.table import explanation_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +64,7 @@ class Explanation:
     provenance: Mapping[str, Any]
     complete: bool = True  # False: interrupted, or out of time, before the plan was done
     reached: bool | None = None  # whether the tolerance was reached; None: none was asked for
-    looks: int = 1  # how often the run could have stopped: every interval pays for all of them
+    price: float = 1.0  # of a run that looks before it stops: every interval divides 1 - level by it
     leaf_keys: tuple[str, ...] | None = None
     several_leaves: bool = False
     _continue: Continuation | None = None
@@ -110,7 +112,7 @@ class Explanation:
         return np.stack([self.values - half, self.values + half], axis=1)
 
     def _half_widths(self, level: float) -> Array:
-        return half_widths(self.estimate, 1 - (1 - level) / self.looks)
+        return half_widths(self.estimate, 1 - (1 - level) / self.price)
 
     def certificate(
         self,
@@ -135,7 +137,7 @@ class Explanation:
 
     def ranks(self, level: float = 0.95, by: Literal["magnitude", "value"] = "magnitude") -> Ranks:
         """Which ranks each feature may have, from simultaneous intervals for all differences phi_i - phi_j."""
-        return ranks(self.estimate, self.names, probability(level, "level", "ranks"), self.looks, by)
+        return ranks(self.estimate, self.names, probability(level, "level", "ranks"), self.price, by)
 
     def audit(self, other: object, level: float = 0.95) -> Audit:
         """rho_E = phi - other: another explainer's attributions, or an affine surrogate; no model call."""
@@ -175,7 +177,7 @@ class Explanation:
             raise GralisError("plan='endpoint' has no rays, so there is no joint path to split the residual by.")
         rows = (self.squared_distance, self.baseline_weights, self.plan["estimator"])
         uniform = self.estimate if self.kernel == Uniform() else estimate(self.ledger, Uniform(), *rows)
-        return split(self.delta, self.estimate, uniform, total_of_values(self.ledger, *rows), 0.95, self.looks)
+        return split(self.delta, self.estimate, uniform, total_of_values(self.ledger, *rows), 0.95, self.price)
 
     def top(self, k: int = 5) -> list[tuple[str, float, float]]:
         """The k features with the largest |phi|: (name, phi, stderr), largest first."""
@@ -306,7 +308,7 @@ class Explanation:
         return self._continue(self, whole(budget, "budget", 1))
 
     def plot(self, kind: str = "bars", **options: Any) -> Figure:
-        """A picture: "bars" or "heatmap" (extra `plot`); the figure is returned, never shown."""
+        """A figure (never shown): "bars", "heatmap", "waterfall" or "interactions"; needs the extra `plot`."""
         from gralis.views.plots import plot
 
         return plot(self, kind, **options)
@@ -335,30 +337,20 @@ class Explanation:
             "provenance": dict(self.provenance),
         }
 
+    def to_json(self) -> str:
+        """`to_dict` as JSON text; numbers that JSON lacks (NaN, infinity) become null."""
+        from gralis.archive import plain
+
+        return json.dumps(_strict(plain(self.to_dict())), allow_nan=False)
+
     def __repr__(self) -> str:
         return explanation_table(self)
 
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """One explanation per sigma, all from one ledger."""
-
-    sigmas: tuple[float, ...]
-    explanations: tuple[Explanation, ...]
-
-    @property
-    def values(self) -> Array:
-        """phi, (n_sigmas, n_features)."""
-        return np.stack([e.values for e in self.explanations])
-
-    @property
-    def stderr(self) -> Array:
-        return np.stack([e.stderr for e in self.explanations])
-
-    @property
-    def effective_rays(self) -> Array:
-        """How many equally weighted rays each value is worth, (n_sigmas, n_features)."""
-        return np.stack([e.effective_rays for e in self.explanations])
-
-    def __repr__(self) -> str:
-        return sweep_table(self)
+def _strict(value: Any) -> Any:
+    """The same plain value with null for what is not a finite number."""
+    if isinstance(value, dict):
+        return {key: _strict(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_strict(each) for each in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -72,7 +72,8 @@ class FoldedLedger:
         estimates = sums / count - beta * (weights / count - 1)
         share = count / count.mean()  # groups may differ by one block
         values = (share * estimates).mean(0)
-        return Estimate(values, share * (estimates - values), "folded rays")
+        found = Estimate(values, share * (estimates - values), "folded rays")
+        return found.unknown_where(weights.sum(0) == 0)
 
 
 @dataclass(eq=False)

@@ -27,7 +27,7 @@ from gralis.progress import Bar, ProgressOption, Stopwatch
 from gralis.version import __version__
 
 _KEEP_BYTES = 2**26  # rows up to this size are kept; beyond, the ledger is folded
-_N_LOOKS = 6  # how often a run with a tolerance looks at its error; each look pays its share of the level
+_N_LOOKS = 5  # how often a run with a tolerance looks at its error; each look spends its share of 1 - level
 
 
 @dataclass(frozen=True)
@@ -129,14 +129,14 @@ class Run:
         return [] if census is None else [self._evaluator.evaluate(census, values=True)]
 
     def _sampled(self, schedule: Schedule, kept: list[Ledger], first: int) -> Explanation:
-        values = self.task.with_values or schedule.method == "endpoint"
+        values = self.task.with_values or schedule.rule is None  # without nodes there is nothing else
         numbers = range(first, schedule.n_replicates)
         if not self._stepwise:
             sheet = Sheet.stack([schedule.replicate(r) for r in numbers])
             ledger = Ledger.join([*kept, self._evaluator.evaluate(sheet, values=values)])
             return self._explanation(ledger, schedule)
-        looks = _looks(len(numbers))
-        for done, number in enumerate(numbers, start=1):
+        self._looks = _looks(first, schedule.n_replicates)
+        for number in numbers:
             try:
                 kept.append(self._evaluator.evaluate(schedule.replicate(number), values=values))
             except KeyboardInterrupt:
@@ -146,7 +146,7 @@ class Run:
             last = number + 1 == schedule.n_replicates
             if self._watch.over and number >= 1 and not last:
                 return self._explanation(Ledger.join(kept), schedule, complete=False)
-            if self.options.tolerance is not None and (done in looks or last) and number >= 1:
+            if self.options.tolerance is not None and (number + 1 in self._looks or last) and number >= 1:
                 kept = [Ledger.join(kept)]
                 found = self._explanation(kept[0], schedule)
                 if found.reached or last:
@@ -157,8 +157,8 @@ class Run:
         ledger = ledger or FoldedLedger.empty(self.kernels, self.problem.n_features)
         laws = [[kernel.bind(row) for row in self.problem.squared_distance] for kernel in self.kernels]
         complete, numbers = True, range(first, schedule.n_replicates)
-        looks = _looks(len(numbers)) if self.options.tolerance is not None else ()
-        for done, number in enumerate(numbers, start=1):
+        self._looks = _looks(first, schedule.n_replicates)
+        for number in numbers:
             sheet = schedule.replicate(number)
             block = ledger.block(sheet, laws, self.problem.baselines.weights)
             try:
@@ -172,7 +172,8 @@ class Run:
             if self._watch.over and number >= 1 and number + 1 < schedule.n_replicates:
                 complete = False
                 break
-            if done in looks and number >= 1 and self._explanation(ledger, schedule).reached:
+            looking = self.options.tolerance is not None and number + 1 in self._looks
+            if looking and number >= 1 and self._explanation(ledger, schedule).reached:
                 break
         return self._explanation(ledger, schedule, complete=complete)
 
@@ -182,6 +183,7 @@ class Run:
             found = ledger.estimate(kernel)
         else:
             found = estimate(ledger, kernel, self.problem.squared_distance, weights, schedule.method)
+        price = 1.0 if self.options.tolerance is None or found.exact else self._price(ledger.n_replicates)
         delta = self._f_x - float(weights @ self._f_baselines)
         cost = replace(
             self._evaluator.cost,
@@ -203,21 +205,26 @@ class Run:
             plan={"name": schedule.name, "estimator": schedule.method, **schedule.describe()},
             provenance=self._provenance(),
             complete=complete,
-            reached=self._reached(found, delta),
-            looks=1 if self.options.tolerance is None or found.exact else _N_LOOKS,
+            reached=self._reached(found, delta, price),
+            price=price,
             leaf_keys=form if isinstance(form, tuple) else None,
             several_leaves=form is tuple,
             _continue=(lambda so_far, budget: self.extend(so_far, schedule, budget)) if more else None,
         )
 
-    def _reached(self, found: Estimate, delta: float) -> bool | None:
-        """Whether every simultaneous half-width is small enough, at a level that pays for all the looks."""
+    def _price(self, n_replicates: int) -> float:
+        """1 / the share of 1 - level that the look at n_replicates, or the next one after it, may spend."""
+        upcoming = [look for look in self._looks if look >= n_replicates] or [self._looks[-1]]
+        return sum(self._looks) / upcoming[0]
+
+    def _reached(self, found: Estimate, delta: float, price: float) -> bool | None:
+        """Whether every simultaneous half-width is small enough, at a level that pays for this look."""
         o = self.options
         if o.tolerance is None:
             return None
         if found.exact:
             return True
-        half = half_widths(found, 1 - (1 - o.level) / _N_LOOKS)
+        half = half_widths(found, 1 - (1 - o.level) / price)
         return bool(half.max() <= max(o.atol, o.tolerance * abs(delta)))
 
     def _provenance(self) -> dict[str, Any]:
@@ -242,6 +249,11 @@ class Run:
         return self.problem.fingerprints()
 
 
-def _looks(n_replicates: int) -> set[int]:
-    """After how many replicates to look: about geometric, the last one the end."""
-    return set(np.unique(np.geomspace(min(4, n_replicates), n_replicates, _N_LOOKS).astype(int)).tolist())
+def _looks(first: int, last: int) -> list[int]:
+    """After how many replicates to look: about geometric, the last one the end.
+
+    A look spends of 1 - level in proportion to its replicates: late looks are where runs stop, and their intervals
+    should not be much wider than without any looking.
+    """
+    least = min(max(4, first + 1), last)
+    return [int(look) for look in np.unique(np.geomspace(least, last, _N_LOOKS).astype(int))]

@@ -9,34 +9,38 @@ import torch
 from gralis import Uniform, explain
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators import Estimate
+from gralis.run import _looks
 from reference import network
 
 LEVEL = 0.9
 LEAST = 0.86  # of 400 runs at 90%: below it has probability 0.5%
 
 
-def covered_when_stopped(seed: int, looks: list[int], paid: int) -> bool:
-    """One run on normal replicates around zero: stop at the first look whose half-widths are small enough."""
+def covered_when_stopped(seed: int, looks: list[int], prices: list[float]) -> bool:
+    """One run on normal replicates around zero: stop at the first look whose half-width is small enough."""
     rows = np.random.default_rng(seed).standard_normal((max(looks), 1))
-    for n in looks:
+    for n, price in zip(looks, prices, strict=True):
         found = Estimate.mean(rows[:n], "test")
-        half = half_widths(found, 1 - (1 - LEVEL) / paid)
+        half = half_widths(found, 1 - (1 - LEVEL) / price)
         if half.max() < 0.25 or n == max(looks):
             return bool((np.abs(found.values) <= half).all())
     raise AssertionError
 
 
-def coverage(looks: list[int], paid: int) -> float:
-    return float(np.mean([covered_when_stopped(seed, looks, paid) for seed in range(400)]))
+def coverage(looks: list[int], prices: list[float]) -> float:
+    return float(np.mean([covered_when_stopped(seed, looks, prices) for seed in range(400)]))
 
 
 def test_paid_looks_cover() -> None:
-    looks = [4, 7, 12, 20, 35, 60]
-    assert coverage(looks, paid=len(looks)) >= LEAST
+    looks = _looks(0, 60)
+    prices = [sum(looks) / look for look in looks]
+    assert sum(1 / price for price in prices) == pytest.approx(1)  # together they spend 1 - level, no more
+    assert coverage(looks, prices) >= LEAST
 
 
 def test_peeking_without_paying_fails_that_test() -> None:
-    assert coverage(list(range(2, 61)), paid=1) < LEAST
+    looks = list(range(2, 61))
+    assert coverage(looks, [1.0] * len(looks)) < LEAST
 
 
 def test_intervals_hold_after_stopping() -> None:
@@ -55,9 +59,10 @@ def test_intervals_hold_after_stopping() -> None:
 def test_interval_of_a_run_that_could_stop_is_wider() -> None:
     model, x = network("relu", 7, 1), torch.linspace(-1, 1.5, 7, dtype=torch.float64)
     found = explain(model, x, budget=500, tolerance=1e-9)
-    assert found.looks == 6
+    looks = _looks(0, found.ledger.n_replicates)
+    assert found.price == pytest.approx(sum(looks) / looks[-1])
     wide = np.diff(found.interval(0.9), axis=1)[:, 0] / 2
-    assert wide == pytest.approx(half_widths(found.estimate, 1 - 0.1 / 6))
+    assert wide == pytest.approx(half_widths(found.estimate, 1 - 0.1 / found.price))
     assert found.certificate(0.1).half_widths == pytest.approx(wide)
 
 

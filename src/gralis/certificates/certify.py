@@ -24,12 +24,12 @@ def certify(e: Explanation, delta: float, method: str, bound: object, smoothness
     if method == "replicates":
         if bound is not None:
             raise bad("bound", "certificate(method='replicates')", "None, which needs no bound", repr(bound))
-        return replicates.certificate(e.estimate, e.ledger, _quadrature(e), abs(e.delta), delta, e.looks)
+        return replicates.certificate(e.estimate, e.ledger, _quadrature(e), abs(e.delta), delta, e.price)
     if method == "bernstein":
         ledger = _rows(e, method, "independent", "plain")
         slope, calibrated = bernstein.slopes(of_ledger(ledger) if bound is None else bound, e.n_features)
         rows = (ledger, e.kernel, e.squared_distance, e.baseline_weights)
-        return bernstein.certificate(*rows, _quadrature(e), abs(e.delta), delta / e.looks, slope, calibrated)
+        return bernstein.certificate(*rows, _quadrature(e), abs(e.delta), delta / e.price, slope, calibrated)
     if method == "paper":
         ledger = _rows(e, method, "permutation", "ratio")
         if len(e.baseline_weights) > 1:
@@ -43,7 +43,7 @@ def certify(e: Explanation, delta: float, method: str, bound: object, smoothness
             e.endpoints.absolute_distance(e.features)[0],
             str(e.plan["quadrature"]),
             abs(e.delta),
-            delta / e.looks,
+            delta / e.price,
             None if bound is None else bernstein.slopes(bound, e.n_features),
             of_ledger(ledger),
             smoothness or Smoothness(),

@@ -56,7 +56,7 @@ class Ranks:
 
 
 def ranks(
-    estimate: Estimate, names: Sequence[str], level: float, looks: int, by: Literal["magnitude", "value"]
+    estimate: Estimate, names: Sequence[str], level: float, price: float, by: Literal["magnitude", "value"]
 ) -> Ranks:
     """Rank ranges from all pairs at once."""
     if by not in ("magnitude", "value"):
@@ -67,7 +67,7 @@ def ranks(
     first, second = np.triu_indices(n, 1)
     signs = (-1, 1) if by == "magnitude" else (-1,)
     pairs = Estimate.beside([_pairs(estimate, first, second, sign) for sign in signs])
-    half = np.zeros(0) if n == 1 else half_widths(pairs, 1 - (1 - level) / looks)
+    half = np.zeros(0) if n == 1 else half_widths(pairs, 1 - (1 - level) / price)
     sure = np.where(np.abs(pairs.values) > half, np.sign(pairs.values), 0.0)
     n_pairs = len(first)
     sign_above = sure[:n_pairs] if by == "value" else sure[:n_pairs] * sure[n_pairs:]

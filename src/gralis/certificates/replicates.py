@@ -18,10 +18,10 @@ from gralis.ledger import Ledger
 
 
 def certificate(
-    estimate: Estimate, ledger: Ledger | FoldedLedger, quadrature: Array, difference: float, delta: float, looks: int
+    estimate: Estimate, ledger: Ledger | FoldedLedger, quadrature: Array, difference: float, delta: float, price: float
 ) -> Certificate:
-    """All features together at delta; `looks` times the price if the run could have stopped that often."""
-    level = 1 - delta / looks
+    """All features together at delta; `price` is what the look at which the run stopped costs."""
+    level = 1 - delta / price
     sampling = half_widths(estimate, level)
     together = estimate.combined(np.ones((1, len(estimate.values))))
     aggregate = float(single_half_widths(together, level)[0] + np.nan_to_num(quadrature).sum())
@@ -35,8 +35,8 @@ def certificate(
         quadrature,
         aggregate,
         difference,
-        {"n_replicates": n, "looks": looks, "stderr": estimate.stderr},
-        ground if looks == 1 else f"{ground}, {looks} looks paid for",
+        {"n_replicates": n, "price": price, "stderr": estimate.stderr},
+        ground if price == 1 else f"{ground}, at the price of {price:.3g} for looking before stopping",
         Checksum.of(ledger) if isinstance(ledger, Ledger) else None,
     )
 

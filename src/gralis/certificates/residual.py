@@ -48,13 +48,15 @@ class Residual:
 _TERMS = {"observed": (-1, 0, 0, 1), "path": (0, 0, -1, 1), "numerical": (0, -1, 1, 0), "kernel": (-1, 1, 0, 0)}
 
 
-def split(delta: float, found: Estimate, uniform: Estimate, total: Estimate, level: float, looks: int = 1) -> Residual:
+def split(
+    delta: float, found: Estimate, uniform: Estimate, total: Estimate, level: float, price: float = 1.0
+) -> Residual:
     """The residual of `found`, given the uniform-kernel estimate and the sum of values from the same replicates."""
     everyone = np.ones((1, len(found.values)))
     sums = Estimate.beside([found.combined(everyone), uniform.combined(everyone), total])
     table = np.array(list(_TERMS.values()), dtype=np.float64)
     combined = sums.combined(table[:, :3])
-    half = single_half_widths(combined, 1 - (1 - level) / looks)
+    half = single_half_widths(combined, 1 - (1 - level) / price)
     values = combined.values + table[:, 3] * delta
     terms = {name: Term(float(v), float(h)) for name, v, h in zip(_TERMS, values, half, strict=True)}
     return Residual(**terms, level=level)

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.laws import Array
+
+_LEAST_CONTRASTS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,12 @@ class Estimate:
         heavy = np.zeros(len(self.values)) if self.carriers is None else 1 / np.maximum(self.carriers, 1.0)
         return np.asarray(2 / (2 / max(n - 1, 1) + heavy))
 
+    def unknown_where(self, features: NDArray[np.bool_]) -> Estimate:
+        """The same with no error at all to be had for these features: theirs is NaN, not 0."""
+        if not features.any():
+            return self
+        return replace(self, departures=np.where(features, np.nan, self.departures))
+
     def widened(self, factor: float) -> Estimate:
         """The same values with larger departures."""
         return replace(self, departures=self.departures * factor)
@@ -78,3 +87,14 @@ class Estimate:
             fourth = (rays**4).sum(0)
             carriers = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
         return Estimate(values, estimates - values, method, exact, carriers)
+
+    @staticmethod
+    def normal(values: Array, covariance: Array, method: str) -> Estimate:
+        """Values whose error is normal with a known covariance; its departures are contrasts that add up to it."""
+        n = len(values)
+        count = max(n + 1, _LEAST_CONTRASTS)
+        variances, directions = np.linalg.eigh(covariance)
+        place = (np.arange(count) + 0.5)[:, None] * np.arange(1, n + 1)
+        contrasts = np.sqrt(2 / count) * np.cos(np.pi / count * place)  # orthonormal, each of mean zero
+        roots = np.sqrt(np.maximum(variances, 0.0) * count * (count - 1))
+        return Estimate(values, contrasts @ (roots[:, None] * directions.T), method)

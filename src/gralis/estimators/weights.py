@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
@@ -32,3 +33,12 @@ def unsampled(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> A
     """How much of each feature's law lies on coalitions that are known without sampling (the census)."""
     census = ledger.replicate == CENSUS
     return np.asarray(importance(ledger, laws, baseline_weights)[census].sum(0))
+
+
+def unvisited(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> NDArray[np.bool_]:
+    """Features on no ray that counts, though more than the census has weight: their replicates agree on nothing."""
+    counted = ledger.replicate >= 0
+    never = ~ledger.masks[counted].any(0)
+    if not never.any():
+        return np.asarray(never)
+    return np.asarray(never & (unsampled(ledger, laws, baseline_weights) < 1 - 1e-9))

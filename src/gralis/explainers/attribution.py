@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class Interactions(Mapping[Coalition, float]):
     def exact(self) -> bool:
         return self.estimate.exact
 
-    @property
+    @cached_property
     def _where(self) -> dict[Coalition, int]:
         return {coalition: row for row, coalition in enumerate(self.coalitions)}
 
@@ -84,8 +85,11 @@ class Interactions(Mapping[Coalition, float]):
         return float(self.estimate.stderr[self._row(coalition)])
 
     def _row(self, coalition: Coalition | int) -> int:
-        key = (coalition,) if isinstance(coalition, int | np.integer) else tuple(sorted(coalition))
-        row = self._where.get(key)
+        try:
+            key = (coalition,) if isinstance(coalition, int | np.integer) else tuple(sorted(coalition))
+            row = self._where.get(key)
+        except TypeError:  # nothing that could be a coalition
+            row = None
         if row is None:
             raise bad(
                 "coalition",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,8 @@ from gralis.estimators import Estimate
 from gralis.explainers import paths
 from gralis.explainers.attribution import Attribution, Interactions, Surrogate
 from gralis.explainers.game import Game, game
-from gralis.explainers.indices import BANZHAF, SII, Index, stii
-from gralis.explainers.regression import faith_estimate, lasso_support, lime_fit, lime_weights, moebius_estimate
+from gralis.explainers.indices import BANZHAF, SII, Index, k_sii, stii
+from gralis.explainers.regression import faith_estimate, lasso_support, lime_fit, moebius_estimate
 from gralis.explainers.sampled import index_estimate
 from gralis.explainers.transform import Coalition, coalitions, faith, index_values, moebius
 from gralis.laws import Array
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from gralis.explanation import Explanation
 
 INDICES = ("SII", "STII", "k-SII", "FSII", "BII")
-_BERNOULLI = (1.0, -0.5, 1 / 6, 0.0, -1 / 30, 0.0, 1 / 42, 0.0, -1 / 30, 0.0, 5 / 66)
 _MOST_COALITIONS = 200_000
 
 
@@ -51,7 +51,8 @@ def kernel_shap(e: Explanation) -> Attribution:
 
 def lime(e: Explanation, ridge: float, sigma: float, k_features: int | None, select: str) -> Surrogate:
     for value, name, least in ((ridge, "ridge", 0.0), (sigma, "sigma", 1e-12)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not least <= value < np.inf:
+        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not number or not least <= value < np.inf:
             raise bad(name, "lime", "a number >= 0" if name == "ridge" else "a number > 0", repr(value))
     n = e.n_features
     whole = isinstance(k_features, int | np.integer) and not isinstance(k_features, bool) and 1 <= k_features <= n
@@ -61,15 +62,14 @@ def lime(e: Explanation, ridge: float, sigma: float, k_features: int | None, sel
         raise bad("select", "lime", "'lasso' or 'largest'", repr(select))
     g = _with_empty(_game(e))
     _require_rows(g, n + 1, "lime")
-    weight = lime_weights(g, sigma)
     support = np.arange(n)
     if k_features is not None and k_features < n:
         if select == "lasso":
-            support = lasso_support(g, weight, k_features)
+            support = lasso_support(g, sigma, k_features)
         else:
-            whole_fit, _, _ = lime_fit(g, weight, ridge, support)
+            whole_fit, _, _ = lime_fit(g, sigma, ridge, support)
             support = np.sort(np.argsort(-np.abs(whole_fit.values), kind="stable")[:k_features])
-    found, intercept, r2 = lime_fit(g, weight, ridge, support)
+    found, intercept, r2 = lime_fit(g, sigma, ridge, support)
     note = g.note if k_features is None else f"conditional on its {len(support)} features {g.note}".strip()
     return Surrogate(found, e.names, e.delta, note, intercept=intercept, r2=r2, support=tuple(int(i) for i in support))
 
@@ -92,8 +92,7 @@ def interactions(e: Explanation, order: int, index: str) -> Interactions:
         raise bad("index", "interactions", f"one of {', '.join(map(repr, INDICES))}", repr(index))
     sets = _sets(e, order, "order", "interactions")
     g = _game(e)
-    if not g.complete:
-        _require_rows(g, len(sets), "interactions")
+    _require_rows(g, len(sets), "interactions")
     if index == "FSII":
         if g.complete:
             found = Estimate(faith(moebius(g.table()), order, sets), np.zeros((1, len(sets))), index, True)
@@ -107,9 +106,7 @@ def interactions(e: Explanation, order: int, index: str) -> Interactions:
             )
         found = _index(g, stii(order), sets)
     else:
-        found = _index(g, BANZHAF if index == "BII" else SII, sets)
-        if index == "k-SII":
-            found = found.combined(_aggregation(sets, order))
+        found = _index(g, {"SII": SII, "k-SII": k_sii(order), "BII": BANZHAF}[index], sets)
     return _interactions(e, found, sets, order, g, index)
 
 
@@ -124,16 +121,6 @@ def _by_index(e: Explanation, index: Index, method: str) -> Attribution:
     found = _index(g, index, coalitions(e.n_features, 1))
     named = Estimate(found.values, found.departures, method, found.exact, found.carriers)
     return Attribution(named, e.names, e.delta, g.note)
-
-
-def _aggregation(sets: tuple[Coalition, ...], order: int) -> Array:
-    """k-SII(A) = sum over the supersets B of A, |B| <= k, of Bernoulli(b - a) SII(B): rows A, columns B."""
-    table = np.zeros((len(sets), len(sets)))
-    for row, small in enumerate(sets):
-        for column, large in enumerate(sets):
-            if set(small) <= set(large):
-                table[row, column] = _BERNOULLI[len(large) - len(small)]
-    return table
 
 
 def _interactions(
@@ -153,13 +140,12 @@ def _full(e: Explanation) -> Array:
 def _with_empty(g: Game) -> Game:
     """The game with the empty coalition as a row: LIME's intercept sees it."""
     none = np.zeros((1, g.n_features), dtype=bool)
-    return Game(
-        np.concatenate([g.masks, none]),
-        np.append(g.value, 0.0),
-        np.append(g.count, 1.0),
-        np.append(g.replicate, 0 if g.complete else -1),
-        g.complete,
-        g.from_rays,
+    return replace(
+        g,
+        masks=np.concatenate([g.masks, none]),
+        value=np.append(g.value, 0.0),
+        log_count=np.append(g.log_count, 0.0),
+        replicate=np.append(g.replicate, -1),
     )
 
 
@@ -178,10 +164,9 @@ def _sets(e: Explanation, order: object, name: str, owner: str) -> tuple[Coaliti
 
 
 def _require_rows(g: Game, n_unknowns: int, owner: str) -> None:
-    """A fit needs more different coalitions than unknowns."""
-    distinct = len(np.unique(np.packbits(g.masks, axis=1), axis=0))
-    if distinct <= n_unknowns:
+    """A fit to some of the coalitions needs more of them than unknowns."""
+    if not g.complete and g.n_distinct <= n_unknowns:
         raise GralisError(
             f"{owner} has {n_unknowns} unknowns here and needs more different coalitions than that; this ledger has "
-            f"{distinct}. Explain with a larger budget."
+            f"{g.n_distinct}. Explain with a larger budget."
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from gralis.errors import GralisError
 from gralis.fold import FoldedLedger
@@ -22,12 +23,13 @@ MOST_ENUMERATED = 20
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """Rows of coalition values; `count` is how many of all coalitions a row stands for within its replicate."""
+    """Rows of coalition values; `log_count`: log of how many coalitions a row stands for within its replicate."""
 
     masks: Masks  # (n_rows, n_features)
     value: Array  # (n_rows,)
-    count: Array  # (n_rows,) baseline weight / expected draws per replicate; the weight itself for known rows
+    log_count: Array  # (n_rows,) log of baseline weight / expected draws; of the weight alone for known rows
     replicate: NDArray[np.int64]  # (n_rows,) -1: known, counts in every replicate
+    n_replicates: int  # some of them may have no row
     complete: bool  # every coalition is there
     from_rays: bool  # some values are Lemma A sums of a ray, not forwards
 
@@ -36,8 +38,9 @@ class Game:
         return int(self.masks.shape[1])
 
     @property
-    def n_replicates(self) -> int:
-        return int(self.replicate.max(initial=-1)) + 1
+    def n_distinct(self) -> int:
+        """How many different coalitions there are."""
+        return len(np.unique(np.packbits(self.masks, axis=1), axis=0))
 
     @property
     def note(self) -> str:
@@ -47,8 +50,14 @@ class Game:
         """v of all 2^n coalitions, the empty one first; only for a complete game."""
         codes = self.masks.astype(np.int64) @ (1 << np.arange(self.n_features))
         v = np.zeros(2**self.n_features)
-        np.add.at(v, codes, self.count * self.value)  # complete: count is the weight of the baseline
+        np.add.at(v, codes, np.exp(self.log_count) * self.value)  # complete: a row counts with its baseline's weight
         return v
+
+    def together(self, without: int = -2) -> Array:
+        """log of how many coalitions a row stands for among all replicates, or all but one (-inf on its rows)."""
+        n_used = self.n_replicates - (without >= 0)
+        log = self.log_count - np.where(self.replicate >= 0, np.log(n_used), 0.0)
+        return np.where(self.replicate == without, -np.inf, log)
 
 
 def game(ledger: Ledger | FoldedLedger, full: Array, baseline_weights: Array, exact: bool) -> Game:
@@ -59,9 +68,11 @@ def game(ledger: Ledger | FoldedLedger, full: Array, baseline_weights: Array, ex
             "a smaller budget."
         )
     value, from_rays = _values(ledger)
-    share = baseline_weights[ledger.baseline]
+    with np.errstate(divide="ignore"):  # a baseline may have no weight
+        log_weights = np.log(baseline_weights)
+    log_share = log_weights[ledger.baseline]
     if exact:
-        return Game(ledger.masks, value, share, np.zeros(ledger.n_rays, dtype=np.int64), True, from_rays)
+        return Game(ledger.masks, value, log_share, np.zeros(ledger.n_rays, dtype=np.int64), 1, True, from_rays)
     everyone = ledger.masks.all(1)
     sampled = (ledger.replicate >= 0) & ~everyone
     census = (ledger.replicate == CENSUS) & ~everyone
@@ -69,11 +80,18 @@ def game(ledger: Ledger | FoldedLedger, full: Array, baseline_weights: Array, ex
     return Game(
         np.concatenate([ledger.masks[sampled], ledger.masks[census], np.ones((n_baselines, ledger.n_features), bool)]),
         np.concatenate([value[sampled], value[census], full]),
-        np.concatenate([(share * np.exp(-ledger.log_rate))[sampled], share[census], baseline_weights]),
+        np.concatenate([(log_share - ledger.log_rate)[sampled], log_share[census], log_weights]),
         np.concatenate([ledger.replicate[sampled], np.full(census.sum() + n_baselines, -1)]),
+        ledger.n_replicates,
         False,
         from_rays,
     )
+
+
+def log_class_size(n_features: int) -> Array:
+    """log C(n, t) for t = 0 .. n."""
+    t = np.arange(n_features + 1)
+    return np.asarray(gammaln(n_features + 1) - gammaln(t + 1) - gammaln(n_features - t + 1))
 
 
 def _values(ledger: Ledger) -> tuple[Array, bool]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import comb
 
 import numpy as np
@@ -19,36 +20,67 @@ class Index:
     """One interaction index of features 0 .. n - 1; a = |A|, s = |S|, u = |U|."""
 
     name: str
-    weight: Callable[[int, int, int], float]  # p(n, a, s)
+    weight: Callable[[int, int, int], Fraction]  # p(n, a, s)
     share: Callable[[int, int], float]  # w(a, u), u >= a
 
     def weights(self, n: int, a: int) -> Array:
-        """p(a, s) for s = 0 .. n - a."""
-        return np.array([self.weight(n, a, s) for s in range(n - a + 1)])
+        """p(a, s) for s = 0 .. n - a, in each row times C(n, s + b), b = 0 .. a: what all coalitions of a size count.
+
+        >>> SII.weights(2, 1).tolist()
+        [[0.5, 1.0], [1.0, 0.5]]
+        """
+        p = [self.weight(n, a, s) for s in range(n - a + 1)]
+        return np.array([[float(weight * comb(n, s + b)) for s, weight in enumerate(p)] for b in range(a + 1)])
 
 
-def _sii(n: int, a: int, s: int) -> float:
-    return 1 / ((n - a + 1) * comb(n - a, s))
-
-
-def _stii(order: int) -> Callable[[int, int, int], float]:
-    def weight(n: int, a: int, s: int) -> float:
-        if a < order:
-            return float(s == 0)
-        return order / (n * comb(n - 1, s))
-
-    return weight
+def _sii(n: int, a: int, s: int) -> Fraction:
+    return Fraction(1, (n - a + 1) * comb(n - a, s))
 
 
 SII = Index("SII", _sii, lambda a, u: 1 / (u - a + 1))
-BANZHAF = Index("Banzhaf", lambda n, a, s: 2.0 ** (a - n), lambda a, u: 2.0 ** (a - u))
-MOEBIUS = Index("Moebius", lambda n, a, s: float(s == 0), lambda a, u: float(a == u))
+BANZHAF = Index("Banzhaf", lambda n, a, s: Fraction(1, 2 ** (n - a)), lambda a, u: 2.0 ** (a - u))
 
 
 def stii(order: int) -> Index:
     """Shapley-Taylor of this order: Moebius below it, and at it every higher term shared evenly.
 
-    >>> stii(2).weights(3, 2).round(12).tolist()
-    [0.666666666667, 0.333333333333]
+    >>> print(stii(2).weight(3, 2, 0), stii(2).weight(3, 2, 1))
+    2/3 1/3
     """
-    return Index("STII", _stii(order), lambda a, u: float(a == u) if a < order else 1 / comb(u, order))
+
+    def weight(n: int, a: int, s: int) -> Fraction:
+        return Fraction(s == 0) if a < order else Fraction(order, n * comb(n - 1, s))
+
+    return Index("STII", weight, lambda a, u: float(a == u) if a < order else 1 / comb(u, order))
+
+
+def k_sii(order: int) -> Index:
+    """k-SII(A) = sum over the supersets B of A, |B| <= order, of Bernoulli(b - a) SII(B): efficient.
+
+    >>> [k_sii(2).share(1, u) for u in (1, 2, 3)]  # with the pairs' 1/2 each: 3 singles and 3 pairs of 3 features
+    [1.0, 0.0, -0.16666666666666666]
+    """
+    bernoulli = _bernoulli(order)
+
+    def weight(n: int, a: int, s: int) -> Fraction:
+        """D_B v is a signed sum of D_A v: of the j features in B beside A, e are in S and j - e are not."""
+        total = Fraction(0)
+        for j in range(order - a + 1):
+            for e in range(max(0, j - (n - a - s)), min(j, s) + 1):
+                ways = (-1) ** (j - e) * comb(s, e) * comb(n - a - s, j - e)
+                total += bernoulli[j] * ways * _sii(n, a + j, s - e)
+        return total
+
+    def share(a: int, u: int) -> float:
+        beside = range(min(order, u) - a + 1)
+        return float(sum(bernoulli[j] * Fraction(comb(u - a, j), u - a - j + 1) for j in beside))
+
+    return Index("k-SII", weight, share)
+
+
+def _bernoulli(order: int) -> list[Fraction]:
+    """B_0 .. B_order with B_1 = -1/2: sum over j <= m of C(m + 1, j) B_j = 0."""
+    found = [Fraction(1)]
+    for m in range(1, order + 1):
+        found.append(-sum((comb(m + 1, j) * b for j, b in enumerate(found)), Fraction(0)) / (m + 1))
+    return found

@@ -16,13 +16,14 @@ _ENOUGH_ROWS = 8
 def integrated_gradients(ledger: Ledger | FoldedLedger, full: Array, baseline_weights: Array, exact: bool) -> Estimate:
     """ray(F), averaged over its rows and the baselines; `full` is v of all features, for every baseline.
 
-    Each row is an unbiased draw where nodes are random. Its checksum sum_i ray_i - v(F) has mean zero, so a multiple
-    of it is taken off where there are rows enough to learn one.
+    Each row is an unbiased draw where nodes are random, and its checksum sum_i ray_i - v(F) has mean zero: a multiple
+    of it is taken off where that helps. Where nodes are fixed all rows are the same one.
     """
     ledger = _kept(ledger)
     found, departures = np.zeros(ledger.n_features), []
     everyone = ledger.masks.all(1) & (ledger.nodes_per_ray > 0)
     n_rows = int(everyone.sum())
+    random_nodes = len(np.unique(ledger.sum_points(ledger.node)[everyone])) > 1
     for number, share in enumerate(baseline_weights):
         rays = ledger.rays[everyone & (ledger.baseline == number)]
         k = len(rays)
@@ -31,15 +32,30 @@ def integrated_gradients(ledger: Ledger | FoldedLedger, full: Array, baseline_we
                 "This ledger has no ray of all features, so there is no integrated gradient to read off; explain with "
                 "plan='exhaustive', or with a larger budget."
             )
-        check = rays.sum(1) - full[number]
-        spread = check - check.mean()
-        if k >= _ENOUGH_ROWS and (spread**2).sum() > 0:
-            slope = spread @ rays / (spread @ spread)
-            rays = rays - np.outer(check, slope)
+        if random_nodes and k >= _ENOUGH_ROWS:
+            rays = _steadier(rays, _without_checksum(rays, rays.sum(1) - full[number]))
         found += share * rays.mean(0)
         scale = np.sqrt(n_rows * (n_rows - 1) / (k * (k - 1))) if k > 1 else np.nan
         departures.append(share * scale * (rays - rays.mean(0)))  # so that the rows of all baselines add up
-    return Estimate(found, np.concatenate(departures), "integrated gradients", exact)
+    rows = np.concatenate(departures)
+    squares, fourth = (rows**2).sum(0), (rows**4).sum(0)
+    carriers = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
+    return Estimate(found, rows, "integrated gradients", exact, carriers)
+
+
+def _without_checksum(rays: Array, check: Array) -> Array:
+    """ray - slope * check, the slopes of each row learnt from the other rows, so that the mean stays unbiased."""
+    k = len(rays)
+    x, y = check - check.mean(), rays - rays.mean(0)
+    left_out = k / (k - 1) * x  # what a row adds to the sums of squares and products, beside its x or y
+    squares, products = x @ x - left_out * x, x @ y - left_out[:, None] * y
+    slope = np.divide(products, squares[:, None], out=np.zeros_like(rays), where=squares[:, None] > 0)
+    return np.asarray(rays - check[:, None] * slope)
+
+
+def _steadier(plain: Array, adjusted: Array) -> Array:
+    """The rows that agree better."""
+    return adjusted if adjusted.var(0).sum() < plain.var(0).sum() else plain
 
 
 def singles(ledger: Ledger | FoldedLedger, baseline_weights: Array) -> Estimate:

@@ -12,35 +12,34 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
-from gralis.explainers.game import Game
+from gralis.explainers.game import Game, log_class_size
 from gralis.explainers.sampled import contained
 from gralis.explainers.transform import Coalition
 from gralis.laws import Array
 
-Fit = Callable[[NDArray[np.bool_]], Array]
+#: From log of how many coalitions each row stands for.
+Fit = Callable[[Array], Array]
 
 
 def faith_estimate(game: Game, terms: Sequence[Coalition], method: str) -> Estimate:
     """Weighted least squares with Shapley's kernel, exact at the full coalition."""
     n, size = game.n_features, game.masks.sum(1)
     design = contained(game.masks, terms)
-    everyone = size == n
-    kernel = np.array([0.0, *((n - 1) / (comb(n, t) * t * (n - t)) for t in range(1, n)), 0.0])
-    weight = kernel[size] * game.count
-    total = float((game.count * game.value)[everyone].sum() / game.count[everyone].sum())
+    everyone, t = size == n, np.arange(1, n)
+    total = float(np.average(game.value[everyone], weights=np.exp(game.log_count[everyone])))
+    log_kernel = np.full(n + 1, -np.inf)
+    log_kernel[1:n] = np.log((n - 1) / (t * (n - t))) - log_class_size(n)[1:n]
 
-    def fit(rows: NDArray[np.bool_]) -> Array:
-        used = rows & ~everyone
-        normal = (design[used] * weight[used, None]).T @ design[used]
-        right = design[used].T @ (weight * game.value)[used]
-        return _constrained(normal, right, total)
+    def fit(log_count: Array) -> Array:
+        weight = np.exp(log_kernel[size] + log_count)
+        return _constrained((design * weight[:, None]).T @ design, design.T @ (weight * game.value), total)
 
     return _jackknifed(game, fit, len(terms), method)
 
@@ -49,7 +48,8 @@ def moebius_estimate(game: Game, sets: Sequence[Coalition]) -> tuple[Estimate, i
     """Moebius coefficients: exact where v of all subsets is there, else those of the best fit; and how many are exact.
 
     The fit folds higher orders into its own, an error that replicates share and cannot show. The exact coefficients
-    show it: the errors of the others are widened by how far the fit is off there.
+    show it: the errors of the others are widened by how far the fit is off there. With several baselines, or values
+    from rays, no row is v itself and all coefficients are from the fit.
     """
     fitted = faith_estimate(game, sets, "Moebius")
     exact = _exact_moebius(game, sets)
@@ -65,37 +65,39 @@ def moebius_estimate(game: Game, sets: Sequence[Coalition]) -> tuple[Estimate, i
 
 def _exact_moebius(game: Game, sets: Sequence[Coalition]) -> Array:
     """m(A) by inclusion and exclusion where v of every subset of A is in the rows, NaN elsewhere."""
+    found = np.full(len(sets), np.nan)
+    several = game.masks.all(1).sum() > 1  # there is a full coalition for each baseline
+    if several or game.from_rays:
+        return found
     small = game.masks.sum(1) <= max(map(len, sets))
     value: dict[Coalition, float] = {(): 0.0}
-    weight: dict[Coalition, float] = {(): 1.0}
-    for mask, v, count in zip(game.masks[small], game.value[small], game.count[small], strict=True):
-        members = tuple(int(j) for j in np.flatnonzero(mask))
-        if weight.get(members, 0.0) == 0.0:
-            value[members], weight[members] = 0.0, 0.0
-        value[members] += count * v
-        weight[members] += count
-    found = np.full(len(sets), np.nan)
+    for mask, v in zip(game.masks[small], game.value[small], strict=True):
+        value[tuple(int(j) for j in np.flatnonzero(mask))] = v
     for row, members in enumerate(sets):
         subsets = [s for size in range(len(members) + 1) for s in itertools.combinations(members, size)]
         if all(s in value for s in subsets):
-            found[row] = sum((-1) ** (len(members) - len(s)) * value[s] / weight[s] for s in subsets)
+            found[row] = sum((-1) ** (len(members) - len(s)) * value[s] for s in subsets)
     return found
 
 
-def lime_weights(game: Game, sigma: float) -> Array:
-    """sqrt(exp(-D^2 / sigma^2)), D = 1 - cos(z, 1) = 1 - sqrt(t / n), times how many coalitions a row stands for."""
+def lime_weights(game: Game, sigma: float, log_count: Array) -> Array:
+    """sqrt(exp(-D^2 / sigma^2)), D = 1 - cos(z, 1) = 1 - sqrt(t / n), times how many coalitions a row stands for.
+
+    The counts add up to the number of different coalitions there are, all 2^n or not, so that a ridge means the same.
+    """
     distance = 1 - np.sqrt(game.masks.sum(1) / game.n_features)
-    return np.asarray(np.exp(-(distance**2) / sigma**2 / 2) * game.count)
+    log_kernel = -(distance**2) / sigma**2 / 2
+    return np.asarray(game.n_distinct * np.exp(log_kernel + log_count - logsumexp(log_count)))
 
 
-def lime_fit(game: Game, weight: Array, ridge: float, support: NDArray[np.int64]) -> tuple[Estimate, float, float]:
+def lime_fit(game: Game, sigma: float, ridge: float, support: NDArray[np.int64]) -> tuple[Estimate, float, float]:
     """Coefficients on the support (zero elsewhere), the intercept, and the weighted R2."""
     n = game.n_features
     design = np.concatenate([np.ones((len(game.value), 1)), game.masks[:, support]], axis=1)
     penalty = ridge * np.concatenate([[0.0], np.ones(len(support))])
 
-    def fit(rows: NDArray[np.bool_]) -> Array:
-        w = weight * rows / weight[rows].sum() * len(weight)
+    def fit(log_count: Array) -> Array:
+        w = lime_weights(game, sigma, log_count)
         normal = (design * w[:, None]).T @ design + np.diag(penalty)
         full = np.zeros(n + 1)
         full[np.concatenate([[0], support + 1])] = np.linalg.lstsq(normal, design.T @ (w * game.value), rcond=None)[0]
@@ -103,6 +105,7 @@ def lime_fit(game: Game, weight: Array, ridge: float, support: NDArray[np.int64]
 
     found = _jackknifed(game, fit, n + 1, "LIME")
     fitted = design @ found.values[np.concatenate([[0], support + 1])]
+    weight = lime_weights(game, sigma, game.together())
     mean = np.average(game.value, weights=weight)
     left, whole = weight @ (game.value - fitted) ** 2, weight @ (game.value - mean) ** 2
     r2 = float(1 - left / whole) if whole > 0 else float("nan")
@@ -111,9 +114,10 @@ def lime_fit(game: Game, weight: Array, ridge: float, support: NDArray[np.int64]
     return features, float(found.values[0]), r2
 
 
-def lasso_support(game: Game, weight: Array, k: int) -> NDArray[np.int64]:
+def lasso_support(game: Game, sigma: float, k: int) -> NDArray[np.int64]:
     """The first k features to enter the lasso path of the weighted fit, by coordinate descent."""
-    w = weight / weight.sum()
+    w = lime_weights(game, sigma, game.together())
+    w /= w.sum()
     z = game.masks - w @ game.masks
     y = game.value - w @ game.value
     gram, cross = (z * w[:, None]).T @ z, z.T @ (w * y)
@@ -143,11 +147,11 @@ def _constrained(normal: Array, right: Array, total: float) -> Array:
 
 def _jackknifed(game: Game, fit: Fit, n_values: int, method: str) -> Estimate:
     """All rows at once; departures from leaving out each replicate in turn."""
-    everything = np.ones(len(game.value), dtype=bool)
+    together = fit(game.together())
     if game.complete:
-        return Estimate(fit(everything), np.zeros((1, n_values)), method, exact=True)
+        return Estimate(together, np.zeros((1, n_values)), method, exact=True)
     if game.n_replicates < 2:
         raise GralisError("Errors need at least two replicates of the plan; explain with replicates=2 or more.")
-    without = np.stack([fit(game.replicate != r) for r in range(game.n_replicates)])
+    without = np.stack([fit(game.together(without=r)) for r in range(game.n_replicates)])
     departures = (game.n_replicates - 1) * (without.mean(0) - without)
-    return Estimate(fit(everything), departures, method)
+    return Estimate(together, departures, method)

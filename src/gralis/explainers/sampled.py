@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
 from gralis.estimators.adjusted import steadiest
-from gralis.explainers.game import Game
+from gralis.explainers.game import Game, log_class_size
 from gralis.explainers.indices import Index
 from gralis.explainers.transform import Coalition, coalitions
 from gralis.laws import Array, Masks
@@ -29,14 +29,15 @@ def index_estimate(game: Game, index: Index, sets: Sequence[Coalition]) -> Estim
     """The index of every A in sets, with one departure per replicate."""
     if game.n_replicates < 2:
         raise GralisError("Errors need at least two replicates of the plan; explain with replicates=2 or more.")
-    counts = coefficients(game.masks, index, sets) * game.count[:, None]  # (n_rows, n_sets)
+    counts = coefficients(game, index, sets)
     tried = (_with_surrogate(game, counts, index, sets, order) for order in _orders(game))
     return steadiest(tried)
 
 
-def coefficients(masks: Masks, index: Index, sets: Sequence[Coalition]) -> Array:
-    """c_A(T) for every row and every A."""
-    n, size = masks.shape[1], masks.sum(1)
+def coefficients(game: Game, index: Index, sets: Sequence[Coalition]) -> Array:
+    """c_A(T), times how many coalitions T stands for, for every row and every A: (n_rows, n_sets)."""
+    masks, n, size = game.masks, game.n_features, game.masks.sum(1)
+    stands_for = np.exp(game.log_count - log_class_size(n)[size])  # as a part of all coalitions of its size
     table = np.empty((len(masks), len(sets)))
     by_order: dict[int, Array] = {}
     for column, members in enumerate(sets):
@@ -45,16 +46,19 @@ def coefficients(masks: Masks, index: Index, sets: Sequence[Coalition]) -> Array
             by_order[a] = index.weights(n, a)
         inside = masks[:, members].sum(1)
         rest = size - inside  # |S|: the features of T outside A
-        table[:, column] = (-1.0) ** (a - inside) * by_order[a][rest]
+        table[:, column] = (-1.0) ** (a - inside) * by_order[a][inside, rest] * stands_for
     return table
 
 
 def _orders(game: Game) -> Iterator[int]:
-    """Surrogates from none to rich, as far as the rows support them."""
+    """Surrogates from none to rich, as far as there are different coalitions to support them.
+
+    One with a term for nearly every coalition seen would agree with itself, whatever those not seen are worth.
+    """
     yield 0
     for order in range(1, 4):
         n_terms = len(coalitions(game.n_features, order)) if game.n_features <= 200 or order == 1 else _MOST_TERMS + 1
-        if n_terms > min(_MOST_TERMS, len(game.value) / 2):
+        if n_terms > min(_MOST_TERMS, game.n_distinct / 2):
             return
         yield order
 
@@ -66,18 +70,18 @@ def _with_surrogate(game: Game, counts: Array, index: Index, sets: Sequence[Coal
     shares = _shares(terms, index, sets)
     trust = (counts**2).sum(1)  # least squares with these weights is the least variance of what is left
     known = game.replicate < 0
-    folds = np.where(known, -1, game.replicate % min(_MOST_FOLDS, game.n_replicates))
+    n_folds = min(_MOST_FOLDS, game.n_replicates)
+    folds = np.where(known, -1, game.replicate % n_folds)
     estimates = np.zeros((game.n_replicates, len(sets)))
     parts = np.zeros(counts.shape)
-    for fold in np.unique(folds[~known]):
+    for fold in range(n_folds):
         beta = _fit(inside, game.value, trust, folds != fold)
         left = (game.value - inside @ beta)[:, None] * counts
-        own = folds == fold
-        parts[own] = left[own]
-        for replicate in np.unique(game.replicate[own]):
-            estimates[replicate] = shares @ beta + left[known].sum(0) + left[game.replicate == replicate].sum(0)
+        parts[folds == fold] = left[folds == fold]
+        estimates[fold::n_folds] = shares @ beta + left[known].sum(0)
+    np.add.at(estimates, game.replicate[~known], parts[~known])
     found = Estimate.mean(estimates, method, rays=parts[~known])
-    return found.widened(float(np.sqrt(1 + 2 * len(terms) / len(game.value))))  # as for rays: they share teachers
+    return found.widened(float(np.sqrt(1 + 2 * len(terms) / game.n_distinct)))  # as for rays: they share teachers
 
 
 def contained(masks: Masks, terms: Sequence[Coalition]) -> Array:

@@ -5,6 +5,7 @@ exhaustive   all 2^n - 1 rays
 permutation  Algorithm 1 to the letter
 independent  independent draws of q, for finite-sample bounds
 endpoint     the paper's zeroth-order variant, forwards only
+values       Shapley values from pairs of complementary coalitions, forwards only
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gralis.plans.independent import Independent
 from gralis.plans.permutation import Permutation
 from gralis.plans.shared import Shared
 from gralis.plans.task import Plan, Probe, Schedule, Task, whole
+from gralis.plans.values import Values
 from gralis.sheet import CENSUS, PILOT, Sheet
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "independent",
     "permutation",
     "shared",
+    "values",
     "whole",
 ]
 
@@ -73,12 +76,22 @@ def endpoint() -> Plan:
     return Endpoint()
 
 
+def values() -> Plan:
+    """Shapley values from forwards alone: all coalitions, or pairs of complements; the kernel plays no part.
+
+    >>> values().name
+    'values'
+    """
+    return Values()
+
+
 _BY_NAME = {
     "shared": shared,
     "exhaustive": exhaustive,
     "permutation": permutation,
     "independent": independent,
     "endpoint": endpoint,
+    "values": values,
 }
 
 
@@ -90,7 +103,7 @@ def as_plan(plan: object) -> Plan:
     """
     if isinstance(plan, str) and plan in _BY_NAME:
         return _BY_NAME[plan]()
-    if isinstance(plan, Shared | Exhaustive | Permutation | Independent | Endpoint) or hasattr(plan, "settle"):
+    if isinstance(plan, Shared | Exhaustive | Permutation | Independent | Endpoint | Values) or hasattr(plan, "settle"):
         return plan  # type: ignore[return-value]
     allowed = f"one of {', '.join(map(repr, _BY_NAME))}, or a plan from gralis.plans"
     raise bad("plan", "explain", allowed, repr(plan))

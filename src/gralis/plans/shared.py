@@ -23,6 +23,7 @@ _N_NODES = 2
 _KNOTS = np.array([0.0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0])
 _PILOT_DENSITY = Density(_KNOTS, 1 / (_KNOTS + 0.15))
 _PRIOR, _FLOOR = 0.3, 0.15  # of the learnt density: points at the overall mean, and share of the mean height
+_ENOUGH = 128  # gradients: less is too little for any number of features beyond a few dozen
 _ENOUGH_NODES = 8  # per ray, for enumerating all coalitions instead of sampling them
 
 
@@ -39,7 +40,7 @@ class Shared:
             return Exhaustive().settle(task, probe)
         random = task.quadrature in (None, "random")
         n_nodes = task.n_nodes or (_N_NODES if random else 10)
-        beside_pilot = max(4 * n, task.least_replicates * n_nodes)
+        beside_pilot = max(_least(task), task.least_replicates * n_nodes)
         least = beside_pilot
         while (
             random and least < beside_pilot + _pilot_rays(least, n_nodes) * n_nodes
@@ -62,6 +63,15 @@ class Shared:
         if task.rays_per_replicate:
             return max(task.least_replicates, n_rays // task.rays_per_replicate)
         return int(np.clip(n_rays // 12, task.least_replicates, 12))
+
+
+def _least(task: Task) -> int:
+    """Gradients such that every feature lies on a few rays: four per feature, fewer if coalitions are large."""
+    n = task.n_features
+    if 4 * n <= _ENOUGH:
+        return 4 * n
+    mean_size = min(float(law.size_moments()[1].min()) * n for law in task.laws)
+    return int(min(4 * n, max(_ENOUGH, np.ceil(16 * n / mean_size))))
 
 
 def _pilot_rays(budget: int, n_nodes: int) -> int:

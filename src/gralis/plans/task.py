@@ -71,7 +71,7 @@ class Schedule(ABC):
     taught: tuple[Ledger, ...] = ()  # what the plan looked at before it was settled; it stays part of the ledger
 
     name: ClassVar[str]
-    method: ClassVar[str]  # the estimator of its ledger: "adjusted", "plain", "exact", "ratio" or "endpoint"
+    method: ClassVar[str]  # the estimator of its ledger: "adjusted", "plain", "exact", "ratio", "endpoint" or "shapley"
 
     @abstractmethod
     def replicate(self, index: int) -> Sheet:

@@ -16,6 +16,7 @@ from scipy.ndimage import distance_transform_edt
 from gralis.errors import GralisError, bad
 from gralis.labels import Labels, Shape, describe, to_numpy, whole
 from gralis.laws import Array
+from gralis.views import charts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +46,8 @@ def plot(
     "bars": the `top` features with the largest |phi|, with their simultaneous intervals at `level`.
     "heatmap": phi where it belongs on an image x, over the grey picture `image` (HWC, CHW or HW, any range); a pixel
     shows the sum of the features that own it, each counted once. The `mark` largest features are named on it.
+    "waterfall": from F(x') to F(x), feature by feature, with the parts of the residual as its last steps.
+    "interactions": the Shapley interaction index of pairs, for the `top` features that interact most.
 
     >>> import gralis, torch
     >>> explanation = gralis.explain(lambda z: (z[:, 0] ** 2).sum((1, 2)), torch.ones(3, 2, 2))
@@ -77,7 +80,10 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def _size(explanation: Explanation, kind: str, top: int) -> tuple[float, float]:
-    return (6.4, 1.5 + _BAR_INCHES * min(top, explanation.n_features)) if kind == "bars" else (5.6, 4.6)
+    if kind in ("bars", "waterfall"):
+        steps = min(top, explanation.n_features) + (4 if kind == "waterfall" else 0)
+        return 6.4, 1.5 + _BAR_INCHES * steps
+    return 5.6, 4.6
 
 
 # --- bars ------------------------------------------------------------------------------------------------------------
@@ -223,4 +229,9 @@ def _draw_names(e: Explanation, ax: Axes, owners: Labels, mark: int) -> None:
         )
 
 
-_KINDS: dict[str, Callable[..., None]] = {"bars": _bars, "heatmap": _heatmap}
+_KINDS: dict[str, Callable[..., None]] = {
+    "bars": _bars,
+    "heatmap": _heatmap,
+    "waterfall": charts.waterfall,
+    "interactions": charts.interactions,
+}

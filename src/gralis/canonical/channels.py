@@ -1,0 +1,91 @@
+"""GradCAM over a convolutional layer: its linear part is a triple over channels and positions; its ReLU is not."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gralis.canonical.triple import Triple
+from gralis.errors import GralisError, bad
+from gralis.labels import plain
+from gralis.laws import Array
+from gralis.models.blame import blame
+from gralis.models.frozen import frozen
+from gralis.targets import Target, select
+
+_MOST_ENTRIES = 2**26
+
+
+def gradcam_lin(model: nn.Module, x: object, *, layer: nn.Module, target: Target = None) -> Triple:
+    """L_p = sum over channels k and positions q of (1 / Z) dy/dA^k_q A^k_p: GradCAM without its final ReLU.
+
+    A are the activations of `layer` for one input x, Z the number of positions; features are the positions p, row by
+    row. The weights of one position sum to the number of channels.
+
+    >>> net = nn.Sequential(nn.Conv2d(1, 2, 1, bias=False), nn.Flatten(), nn.Linear(8, 1)).double().eval()
+    >>> triple = gradcam_lin(net, torch.ones(1, 2, 2), layer=net[0])
+    >>> len(triple.index[0]), triple.total_weight.tolist()
+    (8, [2.0, 2.0, 2.0, 2.0])
+    """
+    activation, gradient = _layer(model, x, layer, target)
+    n_channels, n_positions = activation.shape[0], activation[0].size
+    if n_channels * n_positions**2 > _MOST_ENTRIES:
+        raise GralisError(
+            f"The triple of this layer has {n_channels} channels x {n_positions} positions for each of its "
+            f"{n_positions} positions, too many to write down; choose a deeper layer."
+        )
+    flat = activation.reshape(n_channels, n_positions)
+    marginals = np.einsum("kq,kp->pkq", gradient.reshape(n_channels, n_positions), flat)
+    marginals = marginals.reshape(n_positions, n_channels * n_positions)
+    index = tuple(product(*map(range, activation.shape)))
+    weights = np.broadcast_to(1 / n_positions, marginals.shape)
+    return Triple((index,) * n_positions, weights, marginals, "GradCAM-lin")
+
+
+def gradcam(model: nn.Module, x: object, *, layer: nn.Module, target: Target = None) -> Array:
+    """max(L_p, 0): standard GradCAM, position by position. Not linear in y, hence no triple."""
+    return np.maximum(gradcam_lin(model, x, layer=layer, target=target).attribution(), 0.0)
+
+
+def _layer(model: nn.Module, x: object, layer: nn.Module, target: Target) -> tuple[Array, Array]:
+    """A and dy/dA of the layer, (n_channels, *positions) each; the hook is gone afterwards, also after an error."""
+    if not isinstance(model, nn.Module):
+        raise bad("model", "canonical.gradcam_lin", "a torch.nn.Module", f"a {type(model).__name__}")
+    if not any(part is layer for part in model.modules()):
+        raise bad("layer", "canonical.gradcam_lin", "a module inside the model", f"a {type(layer).__name__} outside")
+    seen: list[Tensor] = []
+
+    def capture(module: nn.Module, args: Any, output: Any) -> Tensor:
+        if not isinstance(output, Tensor) or output.ndim < 3:
+            shape = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+            raise bad("layer", "canonical.gradcam_lin", "one with an output (rows, channels, positions ...)", shape)
+        seen.append(output.detach().requires_grad_())
+        return seen[-1].clone()  # a leaf may not be written in place; its clone may
+
+    handle = layer.register_forward_hook(capture)
+    try:
+        with frozen(model), torch.inference_mode(False), torch.enable_grad():
+            points = _placed(x, model)
+            with blame(f"The model {type(model).__name__}", points):
+                y = select(model(points), target, "canonical.gradcam_lin")
+            if len(seen) != 1:
+                raise GralisError(
+                    f"The layer must be called once in a forward pass; here it was called {len(seen)} times."
+                )
+            (gradient,) = torch.autograd.grad(y.sum(), seen, allow_unused=True)
+    finally:
+        handle.remove()
+    if gradient is None:
+        raise GralisError("The output of the model does not depend on this layer through differentiable operations.")
+    return seen[0].detach().double().cpu().numpy()[0], gradient.double().cpu().numpy()[0]
+
+
+def _placed(x: object, model: nn.Module) -> Tensor:
+    """x as a batch of one, where and as the parameters are."""
+    tensor = x.detach() if isinstance(x, Tensor) else torch.from_numpy(plain(x))
+    like = next((p for p in model.parameters() if p.is_floating_point()), tensor)
+    return tensor.to(device=like.device, dtype=like.dtype, copy=True)[None]

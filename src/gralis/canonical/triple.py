@@ -1,0 +1,67 @@
+"""The canonical form of an attribution: an index set, weights, marginal contributions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gralis.errors import bad
+from gralis.laws import Array
+
+Index = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Triple:
+    """phi_i = sum over q in Q_i of w_i(q) Delta_i(q), every feature with an index set of its own.
+
+    >>> half = Triple(index=((0, 1),), weights=np.array([[0.5, 0.5]]), marginals=np.array([[2.0, 4.0]]))
+    >>> half.attribution().tolist(), half.normalised
+    ([3.0], True)
+    """
+
+    index: tuple[Index, ...]  # index[i][q], n_features times n_index
+    weights: Array  # (n_features, n_index), they do not depend on F
+    marginals: Array  # (n_features, n_index), linear in F
+    method: str = ""
+
+    def __post_init__(self) -> None:
+        sizes = {len(own) for own in self.index}
+        shape = (len(self.index), sizes.pop() if len(sizes) == 1 else -1)
+        for name in ("weights", "marginals"):
+            table = np.asarray(getattr(self, name), dtype=np.float64)
+            if table.shape != shape:
+                allowed = "of shape (n_features, n_index), with as many entries as every feature's index"
+                raise bad(name, "Triple", allowed, f"shape {table.shape} beside {self._sizes()} indices")
+            object.__setattr__(self, name, table)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.index)
+
+    @property
+    def total_weight(self) -> Array:
+        """sum over q of w_i(q), (n_features,)."""
+        return np.asarray(self.weights.sum(1))
+
+    @property
+    def normalised(self) -> bool:
+        """Whether every feature's weights are a probability, as Definition 2 asks and Theorem 1 does not."""
+        return bool((self.weights >= 0).all() and np.allclose(self.total_weight, 1.0, rtol=0, atol=1e-12))
+
+    def attribution(self) -> Array:
+        """phi, (n_features,)."""
+        return np.asarray((self.weights * self.marginals).sum(1))
+
+    def __repr__(self) -> str:
+        low, high = float(self.total_weight.min()), float(self.total_weight.max())
+        sums = "are probabilities" if self.normalised else f"sum to {low:.4g} .. {high:.4g}"
+        lines = [f"{self.method or 'canonical'} triple, {self.n_features} features, weights {sums}"]
+        for i, phi in enumerate(self.attribution()[:15]):
+            lines.append(f"feature {i:>2}  {len(self.index[i]):>6} indices  phi {phi:>11.5g}")
+        return "\n".join(lines)
+
+    def _sizes(self) -> str:
+        return "/".join(str(len(own)) for own in self.index[:6])

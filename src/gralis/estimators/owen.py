@@ -1,0 +1,94 @@
+"""Shapley values of a covariance: what each row says about them, and how far they spread before any row is seen.
+
+Owen: Sh_i(f) = integral over u in [-1, 1] of the derivative in z_i of E f, all other z_j independent with mean u. For
+f(z) = e^P, P = sum_j b_j z_j z'_j, the expectation is a product, prod_j cosh b_j (1 + u z'_j tanh b_j), and the integral
+a polynomial in u; for f(z) = P^3 the integrand is a polynomial of degree two. Even parts contribute nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import betaln, gammaln
+
+from gralis.estimators.process import Process, Rows
+from gralis.laws import Array
+
+_MOST_NODES = 24  # beyond so many Gauss-Legendre nodes the integral is exact to rounding
+
+
+def of_rows(process: Process, rows: Rows, baseline_weights: Array) -> Array:
+    """Cov(Sh_i of the mean game, value of row r), (n_features, n_rows)."""
+    z, b = rows.signs, process.relevance
+    n, s = len(b), b.sum()
+    x, p2 = b * z, (b**2).sum()
+    rest = x.sum(1, keepdims=True) - x  # P without feature i
+    found = (2 * process.linear / n) * z
+    found += (2 * process.cubic / s**3) * x * (2 * (p2 - b**2) + rest**2 + b**2)
+    tanh, scale = np.tanh(b), _scale(b)
+    for node, weight in zip(*_nodes(n), strict=True):
+        logs = np.log1p(node * tanh * z)
+        found += (4 * process.odd * scale * weight) * tanh * z * np.exp(logs.sum(1, keepdims=True) - logs)
+    own = process.noise(rows.balance)[:, None] * coefficients(z) * (2 if rows.paired else 1)
+    if rows.shares is not None:
+        share = (rows.shares @ baseline_weights)[:, None]
+        found *= 1 + process.apart * share
+        own *= share
+    return np.asarray((found + own).T)
+
+
+def spread(process: Process, baseline_weights: Array, paired: bool) -> Array:
+    """Cov(Sh_i, Sh_j) of the mean game before any row is seen, (n_features, n_features)."""
+    b = process.relevance
+    n, s, p2 = len(b), b.sum(), (b**2).sum()
+    cubic = process.cubic / s**3
+    found = np.diag(4 * process.linear / n + 4 * cubic * b * (3 * p2 - 2 * b**2))
+    triples = np.outer(b, b) * (s - b[:, None] - b)  # a Walsh function of three features has Sh_i = 2/3 in each
+    np.fill_diagonal(triples, b * ((s - b) ** 2 - p2 + b**2) / 2)
+    found += (8 / 3) * cubic * triples
+    node, weight = _nodes(n)
+    u, w = np.outer(node, node).ravel(), np.outer(weight, weight).ravel()
+    tanh = np.tanh(b)
+    logs = np.log1p(u[:, None] * tanh)
+    product, each = np.exp(logs.sum(1)), tanh * np.exp(-logs)
+    many = (each * (w * u * product)[:, None]).T @ each
+    np.fill_diagonal(many, (w * product) @ each)
+    found += 8 * process.odd * _scale(b) * many
+    squares = baseline_weights @ baseline_weights
+    own = own_spread(process.noise(np.linspace(-1, 1, n + 1))) * (2 if paired else 1) * squares
+    return np.asarray(found * (1 + process.apart * squares) + own)
+
+
+def coefficients(signs: Array) -> Array:
+    """What v(T) counts in Sh_i: B(t, n - t + 1) for members, - B(t + 1, n - t) for the others; signs (n_rows, n)."""
+    n = signs.shape[1]
+    t = (signs > 0).sum(1)
+    inside = np.exp(betaln(np.maximum(t, 1), n - t + 1.0))
+    outside = np.exp(betaln(t + 1.0, np.maximum(n - t, 1)))
+    return np.where(signs > 0, inside[:, None], -outside[:, None])
+
+
+def own_spread(noise: Array) -> Array:
+    """sum over all T of noise(|T|) times the products of these coefficients, (n, n); noise of the sizes 0 .. n.
+
+    C(n, t) B(t, n - t + 1) = 1 / t and C(n, t) B(t + 1, n - t) = 1 / (n - t), so that binomials cancel but for 1 / C.
+    """
+    n = len(noise) - 1
+    t = np.arange(n + 1.0)
+    one_of = noise * np.exp(gammaln(t + 1) + gammaln(n - t + 1) - gammaln(n + 1)) / n  # noise / (n C(n, t))
+    inside = np.where(t > 0, one_of / np.maximum(t, 1), 0.0)
+    outside = np.where(t < n, one_of / np.maximum(n - t, 1), 0.0)
+    both = (t - 1) * inside + (n - t - 1) * outside - np.where((t > 0) & (t < n), 2 * one_of, 0.0)
+    found = np.full((n, n), both.sum() / max(n - 1, 1))
+    np.fill_diagonal(found, (inside + outside).sum())
+    return found
+
+
+def _nodes(n: int) -> tuple[Array, Array]:
+    """Gauss-Legendre on [-1, 1], weights that sum to one: exact for the polynomials of n features."""
+    node, weight = np.polynomial.legendre.leggauss(min(n // 2 + 1, _MOST_NODES))
+    return node, weight / 2
+
+
+def _scale(b: Array) -> float:
+    """prod_j cosh b_j e^(- b_j)."""
+    return float(np.exp((np.log1p(np.exp(-2 * b)) - np.log(2)).sum()))

@@ -1,0 +1,133 @@
+"""Sh_i = sum over S without i of |S|! (n - |S| - 1)! / n! (v(S u i) - v(S)), from the coalition values of a ledger.
+
+Exact where every coalition is there. Elsewhere the rows say which games are likely (`process`), and the Shapley values
+of those games have a mean, reported, and a covariance, the error: Bayesian quadrature. A coalition that was seen counts
+with its own value, so the values always sum to F(x) - F(x'), and the error vanishes as the last coalition comes in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from gralis.errors import GralisError
+from gralis.estimators import owen
+from gralis.estimators.process import Process, Rows, learn
+from gralis.estimators.result import Estimate
+from gralis.laws import Array, Masks
+from gralis.ledger import Ledger
+
+_MOST_ROWS = 1200  # in one matrix; more rows are read in blocks
+_BLOCK = 1000
+_MOST_ENUMERATED = 20
+
+METHOD = "Shapley values"
+
+
+def estimate(ledger: Ledger, squared_distance: Array, baseline_weights: Array, full: Array | None = None) -> Estimate:
+    """Shapley values of v averaged over the baselines; `full` is v of all features for every baseline, if known.
+
+    Rows may come from any plan; a coalition that is there twice counts once.
+    """
+    n = ledger.n_features
+    moving = np.flatnonzero((squared_distance > 0).any(0))  # the others change nothing, and stay exactly nothing
+    masks, values, baseline = _distinct(ledger, moving, full)
+    m, n_baselines = len(moving), len(baseline_weights)
+    if m <= _MOST_ENUMERATED and len(masks) == (2**m - 1) * n_baselines:
+        exact = np.zeros(n)
+        exact[moving] = (owen.coefficients(np.where(masks, 1.0, -1.0)).T * baseline_weights[baseline]) @ values
+        return Estimate(exact, np.zeros((1, n)), METHOD, exact=True)
+    rows = _rows(masks, values, baseline, baseline_weights)
+    scale = float(np.sqrt((rows.values**2).mean()))
+    if scale == 0:  # nothing was seen to change anything
+        return Estimate.normal(np.zeros(n), np.zeros((n, n)), METHOD)
+    found, covariance = _posterior(Rows(rows.signs, rows.values / scale, rows.paired, rows.shares), baseline_weights)
+    mean, error = np.zeros(n), np.zeros((n, n))
+    mean[moving] = scale * found
+    error[np.ix_(moving, moving)] = scale**2 * covariance
+    return Estimate.normal(mean, error, METHOD)
+
+
+def _distinct(ledger: Ledger, moving: NDArray[np.int64], full: Array | None) -> tuple[Masks, Array, NDArray[np.int64]]:
+    """Every coalition of moving features once for each baseline, the empty one left out, in the order of the rows."""
+    known = np.isfinite(ledger.value)
+    masks, values, baseline = ledger.masks[known][:, moving], ledger.value[known], ledger.baseline[known]
+    if full is not None:
+        masks = np.concatenate([masks, np.ones((len(full), len(moving)), dtype=bool)])
+        values, baseline = np.concatenate([values, full]), np.concatenate([baseline, np.arange(len(full))])
+    packed = np.concatenate([np.packbits(masks, axis=1), baseline[:, None].astype(np.int64).view(np.uint8)], axis=1)
+    _, first = np.unique(packed, axis=0, return_index=True)
+    first = np.sort(first[masks[first].any(1)])
+    return masks[first], values[first], baseline[first]
+
+
+def _rows(masks: Masks, values: Array, baseline: NDArray[np.int64], baseline_weights: Array) -> Rows:
+    """Pairs of complements as odd parts if every coalition has its complement, else one row per coalition.
+
+    Row 0 is the coalition of all features; with several baselines it is their mean, which is known without error.
+    """
+    everyone = masks.all(1)
+    n_baselines, n = len(baseline_weights), masks.shape[1]
+    if len(np.unique(baseline[everyone])) < n_baselines:
+        raise GralisError("Shapley values need F(x) - F(x') of every baseline, and this ledger lacks the row of one.")
+    delta = float(baseline_weights[baseline[everyone]] @ values[everyone])
+    masks, values, baseline = masks[~everyone], values[~everyone], baseline[~everyone]
+    place = {(int(b), row.tobytes()): k for k, (b, row) in enumerate(zip(baseline, masks, strict=True))}
+    partner = [place.get((int(b), (~row).tobytes()), -1) for b, row in zip(baseline, masks, strict=True)]
+    other = np.array(partner, dtype=np.int64)
+    paired = bool((other >= 0).all())
+    if paired:
+        first = np.flatnonzero(np.arange(len(other)) < other)
+        masks, values, baseline = masks[first], (values[first] - values[other[first]]) / 2, baseline[first]
+    signs = np.concatenate([np.ones((1, n)), np.where(masks, 1.0, -1.0)])
+    values = np.concatenate([[delta / 2 if paired else delta], values])
+    shares = np.concatenate([baseline_weights[None], np.eye(n_baselines)[baseline]])
+    if not paired:  # the empty coalition is known too
+        signs, values = np.concatenate([signs, -np.ones((1, n))]), np.append(values, 0.0)
+        shares = np.concatenate([shares, baseline_weights[None]])
+    return Rows(signs, values, paired, shares if n_baselines > 1 else None)
+
+
+def _posterior(rows: Rows, baseline_weights: Array) -> tuple[Array, Array]:
+    """Mean and covariance of the Shapley values given all rows, read at once or block by block.
+
+    Blocks: given the Shapley values, what different blocks say is taken as independent, so that precisions add up;
+    what every block knows from the few rows that all of them share is counted once.
+    """
+    process = learn(rows)
+    if rows.n_rows <= _MOST_ROWS:
+        return _given(process, rows, baseline_weights)
+    size = np.abs(rows.signs.sum(1))
+    n = rows.signs.shape[1]
+    shared = np.flatnonzero(size >= n - 2)[: _BLOCK // 2]  # all, none, one, all but one
+    rest = np.random.default_rng(1).permutation(np.setdiff1d(np.arange(rows.n_rows), shared))
+    n_blocks = -(-len(rest) // (_BLOCK - len(shared)))
+    # The values sum to a known number: precisions live in the directions across it.
+    across = np.linalg.svd(np.ones((1, n)))[2][1:]
+    start, start_error = _given(process, rows.take(shared), baseline_weights)
+    prior = _precision(across @ start_error @ across.T)
+    precision, pull = prior, prior @ across @ start
+    for block in np.array_split(rest, n_blocks):
+        found, error = _given(process, rows.take(np.concatenate([shared, block])), baseline_weights)
+        gained = _precision(across @ error @ across.T)
+        precision = precision + gained - prior
+        pull = pull + gained @ across @ found - prior @ across @ start
+    error = np.linalg.inv(precision)
+    mean = across.T @ (error @ pull) + start.mean()
+    return mean, across.T @ error @ across
+
+
+def _precision(covariance: Array) -> Array:
+    """The inverse, of what rounding may have left indefinite."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors / np.maximum(values, 1e-14 * max(values.max(), 1e-300))) @ vectors.T)
+
+
+def _given(process: Process, rows: Rows, baseline_weights: Array) -> tuple[Array, Array]:
+    """Mean and covariance of the Shapley values given these rows."""
+    covariance = process.covariance(rows)
+    root = cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
+    reach = owen.of_rows(process, rows, baseline_weights)
+    before = owen.spread(process, baseline_weights, rows.paired)
+    return reach @ cho_solve(root, rows.values), before - reach @ cho_solve(root, reach.T)

@@ -1,0 +1,96 @@
+"""Charts beside bars and heat map: the way from F(x') to F(x), interactions of pairs, and phi over sigma."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gralis.errors import GralisError
+from gralis.laws import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from gralis.explanation import Explanation
+    from gralis.sweep import Sweep
+
+FOR, AGAINST, INK, GREY = "#d6604d", "#4393c3", "#222222", "#999999"
+#: Okabe and Ito's colours: told apart by every common kind of colour blindness.
+LINES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+
+
+def waterfall(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
+    """From F(x') to F(x): the largest phi one after the other, the rest, then the parts of the residual in grey."""
+    order = np.argsort(-np.abs(e.values), kind="stable")[:top]
+    steps = [(e.names[int(i)], float(e.values[i]), False) for i in order]
+    rest = float(e.values.sum() - e.values[order].sum())
+    if e.n_features > len(order):
+        steps.append((f"{e.n_features - len(order)} more", rest, False))
+    steps += residual_steps(e)
+    sizes = np.array([size for _, size, _ in steps])
+    ends = e.f_baseline + np.cumsum(sizes)
+    starts = ends - sizes
+    colours = [GREY if left else FOR if size > 0 else AGAINST for _, size, left in steps]
+    places = np.arange(len(steps))
+    ax.barh(places, sizes, left=starts, color=colours, height=0.72)
+    for place, end in zip(places[:-1], ends[:-1], strict=True):
+        ax.plot([end, end], [place, place + 1], color=INK, linewidth=0.5, alpha=0.6)
+    for value, label in ((e.f_baseline, "F(x')"), (e.f_x, "F(x)")):
+        ax.axvline(value, color=INK, linewidth=0.8, linestyle=":")
+        side = "left" if value == max(e.f_x, e.f_baseline) else "right"  # apart, also where the two are close
+        text = f" {label} = {value:.4g} "
+        ax.text(value, 1.01, text, transform=ax.get_xaxis_transform(), ha=side, fontsize="small")
+    for place, size in zip(places, sizes, strict=True):
+        right = (max(starts[place], ends[place]), place)
+        ax.annotate(f"{size:+.3g}", right, (3, 0), textcoords="offset points", va="center", fontsize="x-small")
+    ax.set_yticks(places, [name for name, _, _ in steps])
+    ax.set_ylim(len(steps) - 0.4, -0.6)
+    ax.use_sticky_edges = False
+    ax.margins(x=0.12)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+def residual_steps(e: Explanation) -> list[tuple[str, float, bool]]:
+    """The residual's parts where it can be split, else as one step."""
+    try:
+        parts = e.residual
+    except GralisError:
+        return [("residual", float(e.delta - e.values.sum()), True)]
+    named = (("joint path", parts.path), ("numerical", parts.numerical), ("kernel", parts.kernel))
+    return [(name, term.value, True) for name, term in named]
+
+
+def interactions(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
+    """Pairs (SII) of the `top` features that take part in the largest ones; the diagonal is left empty."""
+    table: Array = e.interactions(order=2).matrix()
+    np.fill_diagonal(table, 0.0)
+    chosen = np.sort(np.argsort(-np.abs(table).max(0), kind="stable")[:top])
+    shown = table[np.ix_(chosen, chosen)]
+    np.fill_diagonal(shown, np.nan)
+    limit = float(np.nanmax(np.abs(shown))) if len(chosen) > 1 else 1.0
+    drawn = ax.imshow(shown, cmap="RdBu_r", vmin=-(limit or 1.0), vmax=limit or 1.0)
+    names = [e.names[int(i)] for i in chosen]
+    ax.set_xticks(np.arange(len(chosen)), names, rotation=90, fontsize="small")
+    ax.set_yticks(np.arange(len(chosen)), names, fontsize="small")
+    exact = "exact" if e.estimate.exact else "estimated"
+    ax.set_title(f"Shapley interaction index of pairs ({exact})", fontsize="medium")
+    ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
+
+
+def sweep(s: Sweep, ax: Axes, *, top: int) -> None:
+    """phi of the largest features over sigma, with their standard errors as bands."""
+    order = np.argsort(-np.abs(s.values).max(0), kind="stable")[:top]
+    places, names = np.arange(len(s.sigmas)), s.explanations[0].names
+    for rank, i in enumerate(order):
+        values, error = s.values[:, i], np.nan_to_num(s.stderr[:, i])
+        colour = LINES[rank % len(LINES)]
+        ax.plot(places, values, "o-", color=colour, markersize=3, label=names[int(i)])
+        ax.fill_between(places, values - 2 * error, values + 2 * error, color=colour, alpha=0.2, linewidth=0)
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.set_xticks(places, ["uniform" if np.isinf(sigma) else f"{sigma:g}" for sigma in s.sigmas])
+    ax.set_xlabel("sigma (bands: two standard errors)")
+    ax.set_ylabel("phi")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
