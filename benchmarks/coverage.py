@@ -31,7 +31,7 @@ from gralis import Explanation
 LEVEL = 0.95
 BUDGETS = {400: 112, 1000: 40}  # gradients: runs per cell
 CEILING = max(BUDGETS)
-RUNS = {"stop": 60, "guaranteed": 60}
+RUNS = {"stop": 36, "guaranteed": 60}
 RULES = ("fixed", "stop", "guaranteed")
 TARGETS = {"in all": 0.94, "least cell": 0.88, "width": 1.6, "guaranteed": 0.95}
 STEEPEST = {"sigmoid": 0.25}  # sup |activation'|, else 1
