@@ -117,3 +117,25 @@ def test_residual_makes_no_model_call() -> None:
     before = len(calls)
     _ = found.residual
     assert len(calls) == before
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_path_term_of_a_multilinear_model_is_the_moebius_closed_form(seed: int) -> None:
+    """R_path = sum_T m(T) (1 - 1 / |T|), the Moebius coefficients by inclusion and exclusion over all subsets."""
+    game = gralis.games.Multilinear.random(5, 4, seed)
+    rng = np.random.default_rng(seed)
+    x, baseline = (torch.from_numpy(rng.uniform(-1, 2, 5)) for _ in range(2))
+    found = explain(game, x, baseline=baseline, plan="exhaustive", kernel=Gaussian(0.6), budget=None).residual
+    start = float(game(baseline[None])[0])
+    value = {code: float(game(torch.where(bits(code), x, baseline)[None])[0]) - start for code in range(32)}
+    expected = 0.0
+    for code in range(1, 32):
+        size = code.bit_count()
+        subsets = [sub for sub in range(32) if sub & ~code == 0]
+        moebius = sum((-1) ** (size - sub.bit_count()) * value[sub] for sub in subsets)
+        expected += moebius * (1 - 1 / size)
+    assert found.path.value == pytest.approx(expected, abs=1e-10)
+
+
+def bits(code: int) -> torch.Tensor:
+    return torch.tensor([bool(code >> i & 1) for i in range(5)])
