@@ -279,7 +279,10 @@ def test_the_users_axes_are_used(kind) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"kind": "pie"}, r"'kind' parameter of plot must be one of 'bars', 'heatmap'. Got 'pie'"),
+        (
+            {"kind": "pie"},
+            r"'kind' parameter of plot must be one of 'bars', 'heatmap', 'waterfall', 'interactions'. Got 'pie'",
+        ),
         ({"top": 0}, r"'top' parameter of plot must be a whole number >= 1. Got 0"),
         ({"top": 2.5}, r"'top' parameter"),
         ({"mark": -1}, r"'mark' parameter of plot must be a whole number >= 0. Got -1"),

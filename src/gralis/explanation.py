@@ -173,8 +173,9 @@ class Explanation:
                 "The residual can only be split where the value of every coalition is known: explain with "
                 "coalition_values=True (and a ledger that is not folded). Its sum is delta - values.sum()."
             )
-        if self.plan["estimator"] == "endpoint":
-            raise GralisError("plan='endpoint' has no rays, so there is no joint path to split the residual by.")
+        if self.plan["estimator"] in ("endpoint", "shapley"):
+            name = self.plan["name"]
+            raise GralisError(f"plan='{name}' has no rays, so there is no joint path to split the residual by.")
         rows = (self.squared_distance, self.baseline_weights, self.plan["estimator"])
         uniform = self.estimate if self.kernel == Uniform() else estimate(self.ledger, Uniform(), *rows)
         return split(self.delta, self.estimate, uniform, total_of_values(self.ledger, *rows), 0.95, self.price)
@@ -242,7 +243,11 @@ class Explanation:
 
     def _warn_if_poorly_covered(self) -> None:
         """One sentence where a re-weighted value rests on a handful of rays."""
-        if isinstance(self.ledger, FoldedLedger) or self.estimate.exact or self.plan["estimator"] == "endpoint":
+        if (
+            isinstance(self.ledger, FoldedLedger)
+            or self.estimate.exact
+            or self.plan["estimator"] in ("endpoint", "shapley")
+        ):
             return
         effective = self.effective_rays
         if self.plan["estimator"] == "adjusted":  # what the census holds needs no rays

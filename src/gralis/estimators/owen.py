@@ -1,8 +1,8 @@
 """Shapley values of a covariance: what each row says about them, and how far they spread before any row is seen.
 
 Owen: Sh_i(f) = integral over u in [-1, 1] of the derivative in z_i of E f, all other z_j independent with mean u. For
-f(z) = e^P, P = sum_j b_j z_j z'_j, the expectation is a product, prod_j cosh b_j (1 + u z'_j tanh b_j), and the integral
-a polynomial in u; for f(z) = P^3 the integrand is a polynomial of degree two. Even parts contribute nothing.
+f(z) = e^P, P = sum_j b_j z_j z'_j, the expectation is a product, prod_j cosh b_j (1 + u z'_j tanh b_j), and the
+integral a polynomial in u; for f(z) = P^3 the integrand is a polynomial of degree two. Even parts contribute nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ def of_rows(process: Process, rows: Rows, baseline_weights: Array) -> Array:
     for node, weight in zip(*_nodes(n), strict=True):
         logs = np.log1p(node * tanh * z)
         found += (4 * process.odd * scale * weight) * tanh * z * np.exp(logs.sum(1, keepdims=True) - logs)
-    own = process.noise(rows.balance)[:, None] * coefficients(z) * (2 if rows.paired else 1)
+    u = rows.balance
+    sizes = _balances(n)
+    effects = process.effects(u, sizes) + process.effects(u, -sizes)
+    found += (effects @ _falling(n))[:, None] * (z - u[:, None])
+    found += (process.curve / n) * (process.near(u, np.ones(1)) - process.near(u, -np.ones(1)))
+    own = process.noise(u)[:, None] * coefficients(z) * (2 if rows.paired else 1)
     if rows.shares is not None:
         share = (rows.shares @ baseline_weights)[:, None]
         found *= 1 + process.apart * share
@@ -53,8 +58,12 @@ def spread(process: Process, baseline_weights: Array, paired: bool) -> Array:
     many = (each * (w * u * product)[:, None]).T @ each
     np.fill_diagonal(many, (w * product) @ each)
     found += 8 * process.odd * _scale(b) * many
+    sizes, falling = _balances(n), _falling(n)
+    effects = process.effects(sizes, sizes) + process.effects(sizes, -sizes)
+    found += 2 * (falling @ effects @ falling) * (n * np.eye(n) - 1)
+    found += 2 * process.curve / n**2 * (1 - np.exp(-2 / process.reach**2))
     squares = baseline_weights @ baseline_weights
-    own = own_spread(process.noise(np.linspace(-1, 1, n + 1))) * (2 if paired else 1) * squares
+    own = own_spread(process.noise(_balances(n))) * (2 if paired else 1) * squares
     return np.asarray(found * (1 + process.apart * squares) + own)
 
 
@@ -64,7 +73,7 @@ def coefficients(signs: Array) -> Array:
     t = (signs > 0).sum(1)
     inside = np.exp(betaln(np.maximum(t, 1), n - t + 1.0))
     outside = np.exp(betaln(t + 1.0, np.maximum(n - t, 1)))
-    return np.where(signs > 0, inside[:, None], -outside[:, None])
+    return np.asarray(np.where(signs > 0, inside[:, None], -outside[:, None]))
 
 
 def own_spread(noise: Array) -> Array:
@@ -81,6 +90,17 @@ def own_spread(noise: Array) -> Array:
     found = np.full((n, n), both.sum() / max(n - 1, 1))
     np.fill_diagonal(found, (inside + outside).sum())
     return found
+
+
+def _balances(n: int) -> Array:
+    """2 t / n - 1 for the sizes t = 0 .. n."""
+    return np.linspace(-1.0, 1.0, n + 1)
+
+
+def _falling(n: int) -> Array:
+    """TODO"""
+    t = np.arange(n + 1.0)
+    return np.where(t > 0, 2 * (n - t) / (n**2 * max(n - 1, 1)), 0.0)
 
 
 def _nodes(n: int) -> tuple[Array, Array]:

@@ -1,14 +1,18 @@
 """Which games are likely: a Gaussian process on coalitions, its parameters learnt from the rows themselves.
 
-With z_j = 1 for a member and -1 for the others, P = sum_j b_j z_j z'_j and S = sum_j b_j, two coalitions covary by
+With z_j = 1 for a member and -1 for the others, u = mean of z (the size), P = sum_j b_j z_j z'_j and R = sum_j b_j, the
+values of two coalitions covary by a sum of
 
-    odd part    l P_1 + c (P / S)^3 + h (e^(P - S) - e^(-P - S)),     P_1 = (1/n) sum_j z_j z'_j
-    even part   m     + q (P / S)^2 + g (e^(P - S) + e^(-P - S))
+    l G                           G = (1/n) sum_j z_j z'_j: effects of single features
+    d s(u) s(u') k(u, u') (G - u u')    effects that change with the size, k(u, u') = exp(-(u - u')^2 / 2 r^2)
+    f k(u, u')                    what depends on the size alone
+    c (P / R)^3                   interactions of three features
+    h (e^(P - R) - e^(-P - R))    interactions of any odd order
+    m + q (P / R)^2 + g (e^(P - R) + e^(-P - R))     the even part
 
 and every coalition has a variance of its own beside that. The relevance b_j says how much feature j takes part in
-interactions; the cubic makes games of few-feature interactions exact, the exponentials stand for all orders. Shapley
-values depend on the odd part alone, (v(T) - v(complement of T)) / 2: where rows come in such pairs the even part is
-never needed.
+interactions. Shapley values depend on the odd part alone, (v(T) - v(complement of T)) / 2: where rows come in such
+pairs the even part is never needed.
 """
 
 from __future__ import annotations
@@ -59,97 +63,128 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """The parameters, in units of the rows' mean square; `even` is empty for paired rows."""
+    """The parameters, in units of the rows' mean square."""
 
     relevance: Array  # b
     linear: float  # l
     own: float  # the variance that a coalition of half of the features shares with no other
+    fade: float  # ... of other sizes: times exp(-fade u^2)
+    sized: float  # d
+    curve: float  # f
+    reach: float  # r
     cubic: float  # c
     odd: float  # h
-    fade: float  # the own variance of other sizes: times exp(-fade (2 |T| / n - 1)^2)
-    even: tuple[float, float]  # q, g
+    even: tuple[float, float]  # q, g; not used for paired rows
     apart: float  # how much games of different baselines differ, relative to what they have in common
 
     @staticmethod
     def of(theta: Array, n: int, paired: bool, several: bool) -> Process:
-        linear, own, cubic, odd, _, *rest = np.exp(theta[n:]).tolist()
+        linear, own, _, sized, curve, reach, cubic, odd, *rest = np.exp(theta[n:]).tolist()
         even = (0.0, 0.0) if paired else (rest[0], rest[1])
-        fade = float(theta[n + 4])
-        return Process(np.exp(theta[:n]), linear, own, cubic, odd, fade, even, rest[-1] if several else 0.0)
+        apart = rest[-1] if several else 0.0
+        return Process(
+            np.exp(theta[:n]), linear, own, float(theta[n + 2]), sized, curve, reach, cubic, odd, even, apart
+        )
 
     def covariance(self, rows: Rows) -> Array:
         """The covariance matrix of the rows' values, the coalitions' own variance on its diagonal."""
-        z, s = rows.signs, self.relevance.sum()
-        p = (z * self.relevance) @ z.T
-        up, down = np.exp(p - s), np.exp(-p - s)
-        matrix = (self.linear / z.shape[1]) * (z @ z.T) + self.cubic * (p / s) ** 3 + self.odd * (up - down)
-        if not rows.paired:
-            square, cosh = self.even
-            matrix += _LEVEL + square * (p / s) ** 2 + cosh * (up + down)
-        if rows.shares is not None:
-            matrix *= 1 + self.apart * rows.shares @ rows.shares.T
-        np.einsum("ii->i", matrix)[:] += self.noise(rows.balance) * _squares(rows)
-        return np.asarray(matrix)
+        return _parts(self, rows).matrix
+
+    def near(self, balance: Array, other: Array) -> Array:
+        """k(u, u') of two lists of sizes."""
+        return np.asarray(np.exp(-((balance[:, None] - other) ** 2) / (2 * self.reach**2)))
 
     def noise(self, balance: Array) -> Array:
-        """The own variance of coalitions with 2 |T| / n - 1 = balance, and what keeps the matrix invertible."""
-        least = _JITTER * (self.linear + self.cubic + self.odd + sum(self.even))
+        """The own variance of coalitions of these sizes, and what keeps the matrix invertible."""
+        least = _JITTER * (self.linear + self.curve + self.cubic + self.odd + sum(self.even))
         return np.asarray(self.own * np.exp(-self.fade * balance**2) + least)
+
+    def effects(self, balance: Array, other: Array) -> Array:
+        """d s(u) s(u') k(u, u')."""
+        fading = np.exp(-self.fade / 2 * (balance[:, None] ** 2 + other**2))
+        return np.asarray(self.sized * self.own * fading * self.near(balance, other))
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """The covariance matrix, and the pieces of it that its derivatives need."""
+
+    matrix: Array
+    common: Array  # before baselines are told apart, and without the own variance
+    centred: Array  # G - u u'
+    p: Array
+    up: Array
+    down: Array
+
+
+def _parts(it: Process, rows: Rows) -> _Parts:
+    z, u, total = rows.signs, rows.balance, it.relevance.sum()
+    gram = z @ z.T / z.shape[1]
+    centred = gram - np.outer(u, u)
+    levels, size = np.unique(u, return_inverse=True)
+    effects, alone = _by_size(it, levels, rows.paired)
+    p = (z * it.relevance) @ z.T
+    up, down = np.exp(p - total), np.exp(-p - total)
+    common = it.linear * gram + effects[np.ix_(size, size)] * centred + alone[np.ix_(size, size)]
+    common += it.cubic * (p / total) ** 3 + it.odd * (up - down)
+    if not rows.paired:
+        common += _LEVEL + it.even[0] * (p / total) ** 2 + it.even[1] * (up + down)
+    matrix = common.copy() if rows.shares is None else common * (1 + it.apart * rows.shares @ rows.shares.T)
+    np.einsum("ii->i", matrix)[:] += it.noise(u) * _squares(rows)
+    return _Parts(matrix, common, centred, p, up, down)
+
+
+def _by_size(it: Process, levels: Array, paired: bool) -> tuple[Array, Array]:
+    """d k and f k between sizes; of the odd parts if rows are paired."""
+    effects, alone = it.effects(levels, levels), it.curve * it.near(levels, levels)
+    if not paired:
+        return effects, alone
+    return (effects + it.effects(levels, -levels)) / 2, (alone - it.curve * it.near(levels, -levels)) / 2
 
 
 def learn(rows: Rows) -> Process:
     """The parameters of largest posterior density given the rows (of mean square 1), stage by stage."""
     n, several = rows.signs.shape[1], rows.shares is not None
     order = np.concatenate([[0], 1 + np.random.default_rng(0).permutation(rows.n_rows - 1)])
-    centre = np.concatenate([np.full(n, np.log(2 / n)), np.log([1.0, 1e-3, 0.1, 0.1]), [1.0]])
-    centre = np.concatenate([centre, np.log([0.1, 0.1][: 0 if rows.paired else 2]), np.zeros(int(several))])
+    start = [
+        *np.log([1.0, 1e-3]),
+        1.0,
+        *np.log([0.1, 0.1, 0.7, 0.1, 0.1]),
+        *np.log([0.1, 0.1])[: 0 if rows.paired else 2],
+    ]
+    centre = np.concatenate([np.full(n, np.log(2 / n)), start, np.zeros(int(several))])
     precision = np.where(np.arange(len(centre)) < n, _TIGHT, _LOOSE)
     theta = centre
     for most, floor in _STAGES:
         part = rows.take(order[:most])
-        gram = part.signs @ part.signs.T / n
 
-        def objective(theta: Array, part: Rows = part, gram: Array = gram) -> tuple[float, Array]:
-            value, gradient = _misfit(theta, part, gram)
+        def objective(theta: Array, part: Rows = part) -> tuple[float, Array]:
+            value, gradient = _misfit(theta, part)
             away = theta - centre
             return value + float(precision @ away**2) / 2, gradient + precision * away
 
-        bounds = [(-12.0, 3.0)] * n + [(-10.0, 10.0), (np.log(floor), 1.0)]
-        bounds += [(-23.0, 6.0)] * 2 + [(0.0, _MOST_FADE)] + [(-23.0, 6.0)] * (len(centre) - n - 5)
+        bounds = [(-12.0, 3.0)] * n + [(-10.0, 10.0), (np.log(floor), 1.0), (0.0, _MOST_FADE)]
+        bounds += [(0.0, 12.0), (-23.0, 6.0), (np.log(1 / n), np.log(4.0))] + [(-23.0, 6.0)] * (len(centre) - n - 6)
         low, high = np.array(bounds).T
+        steps = int(np.clip(_STEPS // part.n_rows, _LEAST_STEPS, _MOST_STEPS))
         found = minimize(
             objective,
             np.clip(theta, low, high),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxiter": int(np.clip(_STEPS // part.n_rows, _LEAST_STEPS, _MOST_STEPS)), "maxcor": 20},
+            options={"maxiter": steps, "maxcor": 20},
         )
         theta = found.x
     return Process.of(theta, n, rows.paired, several)
 
 
-def _misfit(theta: Array, rows: Rows, gram: Array) -> tuple[float, Array]:
-    """- log likelihood of the rows, and its gradient in the logarithms of the parameters."""
-    z, n = rows.signs, rows.signs.shape[1]
+def _misfit(theta: Array, rows: Rows) -> tuple[float, Array]:
+    """- log likelihood of the rows, and its gradient in the parameters (logarithms, but for `fade`)."""
+    z, n, u = rows.signs, rows.signs.shape[1], rows.balance
     it = Process.of(theta, n, rows.paired, rows.shares is not None)
-    b, s = it.relevance, it.relevance.sum()
-    p = (z * b) @ z.T
-    up, down = np.exp(p - s), np.exp(-p - s)
-    sinh, cosh = up - down, up + down
-    square = p * p
-    cube = square * p * (it.cubic / s**3)
-    matrix = it.linear * gram + cube + it.odd * sinh
-    if not rows.paired:
-        matrix += _LEVEL + (it.even[0] / s**2) * square + it.even[1] * cosh
-    together = None
-    if rows.shares is not None:
-        together = rows.shares @ rows.shares.T
-        common = matrix
-        matrix = matrix * (1 + it.apart * together)
-    squares, balance = _squares(rows), rows.balance
-    np.einsum("ii->i", matrix)[:] += it.noise(balance) * squares
-    root, failed = dpotrf(matrix, lower=1, clean=1)
+    parts = _parts(it, rows)
+    root, failed = dpotrf(parts.matrix, lower=1, clean=1)
     if failed:
         return _FAR, np.zeros_like(theta)
     solved, _ = dpotrs(root, rows.values, lower=1)
@@ -159,26 +194,50 @@ def _misfit(theta: Array, rows: Rows, gram: Array) -> tuple[float, Array]:
     slope -= np.outer(solved, solved)
     slope /= 2
     gradient = np.empty_like(theta)
-    own = it.own * np.exp(-it.fade * balance**2) * squares * np.diag(slope)
-    gradient[n + 1], gradient[n + 4] = own.sum(), -(own @ balance**2)
-    if together is not None:
-        gradient[-1] = it.apart * np.vdot(slope, common * together)
+    own = it.own * np.exp(-it.fade * u**2) * _squares(rows) * np.diag(slope)
+    gradient[n + 1 : n + 3] = own.sum(), -(own @ u**2)
+    if rows.shares is not None:
+        together = rows.shares @ rows.shares.T
+        gradient[-1] = it.apart * np.vdot(slope, parts.common * together)
         slope *= 1 + it.apart * together
-    along = _quadratic(z, slope)
-    by_cube, by_sinh = np.vdot(slope, cube), it.odd * np.vdot(slope, sinh)
-    in_p = (3 * it.cubic / s**3) * square + it.odd * cosh
-    in_s = -3 * by_cube / s - by_sinh
+    gradient[n] = it.linear / n * _quadratic(z, slope).sum()
+    gradient[n + 3 : n + 6] = 0.0
+    gradient[n + 1 : n + 6] += _in_sizes(it, slope, parts.centred, u, rows.paired)
+    b, total = it.relevance, it.relevance.sum()
+    square, cosh, sinh = parts.p * parts.p, parts.up + parts.down, parts.up - parts.down
+    by_cube = it.cubic / total**3 * np.vdot(slope, square * parts.p)
+    by_sinh = it.odd * np.vdot(slope, sinh)
+    in_p = (3 * it.cubic / total**3) * square + it.odd * cosh
+    in_total = -3 * by_cube / total - by_sinh
+    gradient[n + 6 : n + 8] = by_cube, by_sinh
     if not rows.paired:
-        by_square = (it.even[0] / s**2) * np.vdot(slope, square)
+        by_square = (it.even[0] / total**2) * np.vdot(slope, square)
         by_cosh = it.even[1] * np.vdot(slope, cosh)
-        in_p += (2 * it.even[0] / s**2) * p + it.even[1] * sinh
-        in_s -= 2 * by_square / s + by_cosh
-        gradient[n + 5 : n + 7] = by_square, by_cosh
+        in_p += (2 * it.even[0] / total**2) * parts.p + it.even[1] * sinh
+        in_total -= 2 * by_square / total + by_cosh
+        gradient[n + 8 : n + 10] = by_square, by_cosh
     slope *= in_p
-    gradient[:n] = b * (_quadratic(z, slope) + in_s)
-    gradient[n] = it.linear / n * along.sum()
-    gradient[n + 2 : n + 4] = by_cube, by_sinh
+    gradient[:n] = b * (_quadratic(z, slope) + in_total)
     return float(misfit), gradient
+
+
+def _in_sizes(it: Process, slope: Array, centred: Array, u: Array, paired: bool) -> Array:
+    """The gradient in own, fade, d, f and r of what depends on sizes, by tables of sizes."""
+    levels, size = np.unique(u, return_inverse=True)
+    member = (size[:, None] == np.arange(len(levels))).astype(np.float64)
+    in_effects, in_alone = member.T @ ((slope * centred) @ member), member.T @ (slope @ member)
+    effects, alone = _by_size(it, levels, paired)
+    far = (levels[:, None] - levels) ** 2 / it.reach**2
+    if paired:
+        far_across = (levels[:, None] + levels) ** 2 / it.reach**2
+        effects_far = (it.effects(levels, levels) * far + it.effects(levels, -levels) * far_across) / 2
+        alone_far = it.curve * (it.near(levels, levels) * far - it.near(levels, -levels) * far_across) / 2
+    else:
+        effects_far, alone_far = effects * far, alone * far
+    in_reach = np.vdot(in_effects, effects_far) + np.vdot(in_alone, alone_far)
+    in_sized = np.vdot(in_effects, effects)
+    in_fade = -np.vdot(in_effects, effects * (levels[:, None] ** 2 + levels**2)) / 2
+    return np.array([in_sized, in_fade, in_sized, np.vdot(in_alone, alone), in_reach])
 
 
 def _quadratic(z: Array, matrix: Array) -> Array:

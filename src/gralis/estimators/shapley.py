@@ -113,7 +113,7 @@ def _posterior(rows: Rows, baseline_weights: Array) -> tuple[Array, Array]:
         gained = _precision(across @ error @ across.T)
         precision = precision + gained - prior
         pull = pull + gained @ across @ found - prior @ across @ start
-    error = np.linalg.inv(precision)
+    error = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     mean = across.T @ (error @ pull) + start.mean()
     return mean, across.T @ error @ across
 

@@ -17,6 +17,7 @@ from functools import cached_property
 from math import comb
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.errors import BudgetError
 from gralis.laws import Array, Masks, all_masks
@@ -170,13 +171,13 @@ def filled(total: float, weights: Array, room: Array) -> Array:
     return np.asarray(np.minimum(shares, room))
 
 
-def _weights(sizes: Array, n: int) -> Array:
+def _weights(sizes: NDArray[np.int64], n: int) -> Array:
     """A pair of sizes t and n - t serves both; the middle size is its own partner."""
     return np.where(2 * sizes == n, 0.5, 1.0)
 
 
 def _listed(n: int, n_pairs: int) -> tuple[int, ...]:
-    """The sizes to list in full: those no larger than their share, and pairs of features if they leave half and more."""
+    """The sizes to list in full: those no larger than their share, and pairs if they leave half and more."""
     sizes = np.arange(1, n // 2 + 1)
     room = np.array([float(_n_pairs(n, int(size))) for size in sizes])
     small = filled(float(n_pairs), _weights(sizes, n), room) >= room

@@ -1,0 +1,103 @@
+"""Integrated Gradients from the ray of all features; every feature on its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gralis import Uniform, baselines, explain
+from reference import Model, conditioned_ig, game, gauss_panels, midpoints, network, point
+
+
+def direct(model: Model, x: np.ndarray, base: np.ndarray, rule: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """(x_i - x'_i) times the mean gradient on the straight line from x' to x."""
+    everyone = frozenset(range(len(x)))
+    return np.array([conditioned_ig(model, x, base, everyone - {i}, i, rule) for i in range(len(x))])
+
+
+@pytest.mark.parametrize("kind", ["softplus", "tanh"])
+def test_integrated_gradients_against_the_integral(kind: str) -> None:
+    n = 5
+    model, x, base = network(kind, n, 1, gain=0.7), point(n, 1), np.linspace(-0.4, 0.3, n)
+    explanation = explain(model, x, baseline=base, plan="exhaustive", budget=None)
+    found = explanation.integrated_gradients()
+    np.testing.assert_allclose(found.values, direct(model, x, base, gauss_panels(40)), rtol=0, atol=1e-9)
+    assert found.exact
+    assert (found.stderr == 0).all()
+    assert np.abs(found.values - explanation.shapley().values).max() > 1e-3  # another method, another answer
+
+
+def test_integrated_gradients_averaged_over_baselines() -> None:
+    n = 4
+    model, x = network("softplus", n, 2), point(n, 2)
+    background = np.random.default_rng(0).standard_normal((3, n))
+    found = explain(model, x, baseline=baselines.sample(background), plan="exhaustive", budget=None)
+    expected = np.mean([direct(model, x, base, gauss_panels(40)) for base in background], axis=0)
+    np.testing.assert_allclose(found.integrated_gradients().values, expected, rtol=0, atol=1e-9)
+
+
+def test_fixed_nodes_give_their_own_rule_whatever_the_rounding() -> None:
+    """Every row is the same midpoint sum, with an error of its own; rounding between rows must not be regressed on."""
+    n = 6
+    model, x = network("tanh", n, 3), point(n, 3)
+    explanation = explain(model, x, plan="permutation", n_nodes=2, budget=12 * 20)
+    ledger = explanation.ledger
+    noisy = replace(ledger, gradient=ledger.gradient * (1 + 1e-8 * np.arange(ledger.n_points)[:, None]))
+    found = replace(explanation, ledger=noisy).integrated_gradients()
+    np.testing.assert_allclose(found.values, direct(model, x, np.zeros(n), midpoints(2)), rtol=0, atol=1e-5)
+    assert abs(found.values.sum() - explanation.delta) > 1e-2
+
+
+@pytest.fixture(scope="module")
+def sampled() -> tuple[np.ndarray, list, np.ndarray]:
+    """The truth, thirty sampled attributions, and thirty plain means of the same rows."""
+    n = 6
+    model, x = network("tanh", n, 5), point(n, 5)
+    truth = direct(model, x, np.zeros(n), gauss_panels(20, 50))
+    attributions, plain = [], []
+    for seed in range(30):
+        found = explain(model, x, plan="independent", kernel=Uniform(), budget=400, seed=seed)
+        attributions.append(found.integrated_gradients())
+        plain.append(found.ledger.rays[found.ledger.masks.all(1)].mean(0))
+    return truth, attributions, np.array(plain)
+
+
+def test_the_checksum_lowers_the_error_and_keeps_the_mean(sampled: tuple[np.ndarray, list, np.ndarray]) -> None:
+    truth, attributions, plain = sampled
+    values = np.array([found.values for found in attributions])
+    error_of_the_mean = values.std(0, ddof=1) / np.sqrt(len(values))
+    assert (np.abs(values.mean(0) - truth) < 4 * error_of_the_mean).all()
+    assert values.var(0).sum() < 0.7 * plain.var(0).sum()
+
+
+def test_sampled_intervals_cover(sampled: tuple[np.ndarray, list, np.ndarray]) -> None:
+    truth, attributions, _ = sampled
+    assert not any(found.exact for found in attributions)
+    low, high = np.moveaxis(np.array([found.interval() for found in attributions]), 2, 0)
+    assert ((low <= truth) & (truth <= high)).all(1).sum() >= 25  # of 30; 95%: below that has probability 0.3%
+    stated = np.sqrt(np.mean([found.stderr**2 for found in attributions], axis=0))
+    seen = np.std([found.values for found in attributions], axis=0, ddof=1)
+    assert (stated < 2 * seen).all()  # nor do they cover because they are wide
+
+
+def test_single_features_are_their_forwards() -> None:
+    n = 9
+    model, x, base = network("relu", n, 6), point(n, 6), np.full(n, 0.2)
+    v = game(model, x, base)
+    expected = [v(frozenset({i})) for i in range(n)]
+    for options in ({"budget": 300}, {"plan": "endpoint", "budget": None}):
+        found = explain(model, x, baseline=base, **options).singles()
+        np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12)
+        assert found.exact
+
+
+def test_single_features_from_rays_are_not_called_exact() -> None:
+    n = 4
+    model, x = network("softplus", n, 7), point(n, 7)
+    found = explain(model, x, plan="exhaustive", budget=None, coalition_values=False).singles()
+    v = game(model, x, np.zeros(n))
+    np.testing.assert_allclose(found.values, [v(frozenset({i})) for i in range(n)], rtol=0, atol=1e-8)
+    assert not found.exact
+    assert "estimated" in repr(found)
