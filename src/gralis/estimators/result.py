@@ -41,10 +41,10 @@ class Estimate:
         """Degrees of freedom of stderr^2: its relative variance is 2 / (R - 1) + 1 / carriers, set equal to 2 / dof.
 
         R normal replicates alone would give R - 1. Where a few heavy rays make the variance, a sample often lacks
-        them and the error looks too small: the second term.
+        them and the error looks too small: the second term. (Fewer than two carriers: the one heavy ray was seen.)
         """
         n = len(self.departures)
-        heavy = np.zeros(len(self.values)) if self.carriers is None else 1 / np.maximum(self.carriers, 1.0)
+        heavy = np.zeros(len(self.values)) if self.carriers is None else 1 / np.maximum(self.carriers, 2.0)
         return np.asarray(2 / (2 / max(n - 1, 1) + heavy))
 
     def unknown_where(self, features: NDArray[np.bool_]) -> Estimate:
