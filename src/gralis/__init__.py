@@ -9,10 +9,12 @@
 
 from gralis import baselines, canonical, certificates, features, games, models, plans, targets
 from gralis.archive import load
+from gralis.batch import explain_batch
 from gralis.compare import compare
 from gralis.errors import BudgetError, GralisError, ModelError
 from gralis.explain import cost, explain
 from gralis.explanation import Explanation
+from gralis.explanations import Explanations
 from gralis.features import Features
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
@@ -25,6 +27,7 @@ from gralis.version import __version__
 __all__ = [
     "BudgetError",
     "Explanation",
+    "Explanations",
     "Features",
     "Gaussian",
     "GralisError",
@@ -43,6 +46,7 @@ __all__ = [
     "compare",
     "cost",
     "explain",
+    "explain_batch",
     "features",
     "games",
     "hoeffding",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,19 +19,21 @@ from torch import Tensor
 
 from gralis.canvas import Canvas, Layout
 from gralis.errors import ModelError
+from gralis.fold import FoldedLedger
 from gralis.laws import Array, Masks
 from gralis.ledger import Ledger
+from gralis.models.asked import Asked
 from gralis.models.blame import blame, out_of_memory
 from gralis.models.points import leaves, shapes
-from gralis.models.protocol import Guarded, Points
+from gralis.models.protocol import Points
 from gralis.pace import Pace
 from gralis.problem import Problem
 from gralis.sheet import Sheet
 
 #: Called after every batch with the number of gradients in it; may raise to stop.
 Progress = Callable[[int], None]
-#: Takes the gradients of the points in a slice, (rows, n_features).
-Consumer = Callable[[slice, Array], None]
+#: Takes, of a question, the gradients of the points in a slice, (rows, n_features).
+Consumer = Callable[[int, slice, Array], None]
 
 
 @dataclass
@@ -50,16 +52,22 @@ class Cost:
 
 
 class Evaluator:
-    """Evaluates sheets of one problem; remembers v(T) of every coalition it has seen, so none is evaluated twice."""
+    """Evaluates sheets of one problem, or of several inputs to one model on the same rays.
+
+    Questions are numbered input * n_targets + target, and each gets a ledger of its own. v(T) of every coalition is
+    remembered, so none is evaluated twice.
+    """
 
     def __init__(
         self,
-        problem: Problem,
+        problems: Sequence[Problem],
         *,
         batch_size: int | None = None,
         max_memory: int | None = None,
     ) -> None:
-        self.problem = problem
+        self.problems = problems
+        self.problem = problem = problems[0]
+        self.asked = _asked(problems)
         self.cost = Cost()
         self._progress: Progress = lambda n: None
         images = any(leaf.ndim == 3 and leaf.shape[0] <= 16 and leaf.shape[-1] > 16 for leaf in problem.x)
@@ -69,8 +77,12 @@ class Evaluator:
         own = sum(leaf.numel() * dtype.itemsize for leaf, dtype in zip(problem.x, problem.dtypes, strict=True))
         self._limit(6 * own)
         self._canvases: dict[Layout, Canvas] = {}
-        self._values: dict[tuple[int, bytes], float] = {}
+        self._values: dict[tuple[int, bytes], Array] = {}
         self._weighed = False
+
+    @property
+    def n_questions(self) -> int:
+        return len(self.problems) * self.asked.n_targets
 
     def report_to(self, progress: Progress) -> None:
         """Call `progress` after every batch from now on."""
@@ -78,42 +90,68 @@ class Evaluator:
 
     def session(self) -> AbstractContextManager[None]:
         """Around all calls of one explanation: the model prepares once, and is restored once."""
-        return self.problem.model.session() if isinstance(self.problem.model, Guarded) else nullcontext()
+        return self.asked.session()
 
-    def endpoints(self) -> tuple[float, Array]:
-        """F(x) and F(x') of every baseline; v(full) and v(empty) are known from here on."""
-        n, n_baselines = self.problem.n_features, self.problem.baselines.n_baselines
-        masks = np.concatenate([np.ones((1, n), dtype=bool), np.zeros((n_baselines, n), dtype=bool)])
-        values = self._forward(masks, np.concatenate([[0], np.arange(n_baselines)]))
-        self._f_baseline = values[1:]
-        everyone = np.arange(n_baselines)
-        full, empty = np.ones((n_baselines, n), dtype=bool), np.zeros((n_baselines, n), dtype=bool)
-        self._values.update(zip(self._keys(full, everyone), (values[0] - values[1:]).tolist(), strict=True))
-        self._values.update(dict.fromkeys(self._keys(empty, everyone), 0.0))
-        return float(values[0]), self._f_baseline
+    def endpoints(self) -> tuple[Array, Array]:
+        """F(x) (n_questions,) and F(x') (n_questions, n_baselines); v(full) and v(empty) are known from here on."""
+        n, n_baselines, n_inputs = self.problem.n_features, self._n_baselines, len(self.problems)
+        pairs = np.arange(n_inputs * n_baselines)
+        full = np.ones((len(pairs), n), dtype=bool)
+        masks = np.concatenate([full[::n_baselines], ~full])
+        values = self._forward(masks, np.concatenate([pairs[::n_baselines], pairs]))  # (rows, n_targets)
+        there, start = values[:n_inputs], values[n_inputs:]
+        f_baselines = start.reshape(n_inputs, n_baselines, -1).swapaxes(1, 2).reshape(self.n_questions, n_baselines)
+        self._know(full, pairs, there[pairs // n_baselines] - start, start)
+        return there.reshape(-1), f_baselines
 
-    def evaluate(self, sheet: Sheet, *, values: bool) -> Ledger:
-        """The ledger rows of a sheet: gradients at its points, and v(T) if `values`."""
-        gradient = np.empty((sheet.n_points, self.problem.n_features))
+    def recall(self, f_baselines: Array, ledgers: Sequence[Ledger | FoldedLedger]) -> None:
+        """What another evaluator found out, (n_questions, n_baselines) and the ledgers of the questions."""
+        shape = (len(self.problems), self.asked.n_targets)
+        start = f_baselines.reshape(*shape, -1).swapaxes(1, 2).reshape(-1, shape[1])
+        rows = [ledger for ledger in ledgers if isinstance(ledger, Ledger)]
+        n = self.problem.n_features
+        masks, pair, moved = np.zeros((0, n), dtype=bool), np.zeros(0, dtype=np.int64), np.zeros((0, shape[1]))
+        if rows:
+            known = np.isfinite(rows[0].value)
+            values = np.stack([ledger.value[known] for ledger in rows]).reshape(*shape, -1)
+            masks = np.tile(rows[0].masks[known], (shape[0], 1))
+            pair = np.concatenate([rows[0].baseline[known] + k * self._n_baselines for k in range(shape[0])])
+            moved = values.swapaxes(1, 2).reshape(-1, shape[1])
+        self._know(masks, pair, moved, start)
 
-        def keep(part: slice, rows: Array) -> None:
-            gradient[part] = rows
+    def _know(self, masks: Masks, pair: NDArray[np.int64], moved: Array, f_baseline: Array) -> None:
+        """v(T) of these coalitions, (n_rows, n_targets), and F(x') of every pair; v(empty) = 0."""
+        self._f_baseline = f_baseline
+        empty = np.zeros((len(f_baseline), self.problem.n_features), dtype=bool)
+        self._values.update(dict.fromkeys(self._keys(empty, np.arange(len(empty))), np.zeros(self.asked.n_targets)))
+        self._values.update(zip(self._keys(masks, pair), moved, strict=True))
 
-        self.stream(sheet, keep)
-        known = self.values(sheet.masks, sheet.baseline) if values else np.full(sheet.n_rays, np.nan)
-        return Ledger.record(sheet, gradient, known)
+    def evaluate(self, sheet: Sheet, *, values: bool) -> tuple[Ledger, ...]:
+        """The ledger rows of a sheet for every question: gradients at its points, and v(T) if `values`."""
+        gradient = self._gather(sheet.n_points, lambda consume: self.stream(sheet, consume))
+        if values:
+            known = self.values(sheet.masks, sheet.baseline)
+        else:
+            known = np.full((self.n_questions, sheet.n_rays), np.nan)
+        return tuple(Ledger.record(sheet, *answer) for answer in zip(gradient, known, strict=True))
 
-    def again(self, ledger: Ledger) -> Ledger:
+    def again(self, ledger: Ledger) -> tuple[Ledger, ...]:
         """The same rows, evaluated with this problem's model; values where the ledger has them."""
-        gradient = np.empty_like(ledger.gradient)
+        rows = (ledger.masks, ledger.baseline, ledger.ray, ledger.node)
+        gradient = self._gather(ledger.n_points, lambda consume: self._stream(*rows, consume))
+        value, known = np.full((self.n_questions, ledger.n_rays), np.nan), np.isfinite(ledger.value)
+        value[:, known] = self.values(ledger.masks[known], ledger.baseline[known])
+        return tuple(replace(ledger, gradient=g, value=v) for g, v in zip(gradient, value, strict=True))
 
-        def keep(part: slice, rows: Array) -> None:
-            gradient[part] = rows
+    def _gather(self, n_points: int, run: Callable[[Consumer], None]) -> list[Array]:
+        """Every gradient that a run hands out, for each question."""
+        gradient = [np.empty((n_points, self.problem.n_features)) for _ in range(self.n_questions)]
 
-        self._stream(ledger.masks, ledger.baseline, ledger.ray, ledger.node, keep)
-        value, known = np.full(ledger.n_rays, np.nan), np.isfinite(ledger.value)
-        value[known] = self.values(ledger.masks[known], ledger.baseline[known])
-        return replace(ledger, gradient=gradient, value=value)
+        def keep(question: int, part: slice, rows: Array) -> None:
+            gradient[question][part] = rows
+
+        run(keep)
+        return gradient
 
     def stream(self, sheet: Sheet, consume: Consumer) -> None:
         """Hand every batch of gradients, reduced to features, to `consume` and forget it."""
@@ -124,60 +162,83 @@ class Evaluator:
     def _stream(
         self, masks: Masks, baseline: NDArray[np.int64], ray: NDArray[np.int64], nodes: Array, consume: Consumer
     ) -> None:
+        n_points = len(ray)
 
-        def one_batch(part: slice, points: Points, canvas: Canvas) -> None:
-            values, gradients = self._weigh_once(points)
-            _require_rows(values, points)
-            _require_like(gradients, points)
-            rows = canvas.to_features(gradients, self._on_device(baseline[ray[part]])).cpu().numpy()
-            where = (masks[ray[part]], nodes[part])
-            _require_finite(values.double().cpu().numpy(), "output", *where)
-            _require_finite(rows, "gradient", *where)
-            consume(part, rows)
-            self.cost.n_gradients += len(rows)
-            self._progress(len(rows))
+        def one_batch(part: slice, points: Points, canvas: Canvas, pair: NDArray[np.int64]) -> None:
+            values, gradients = self._weigh_once(points, pair // self._n_baselines)
+            where = (masks[ray[_within(part, n_points)]], nodes[_within(part, n_points)])
+            on_device = self._on_device(pair)
+            for target, (value, gradient) in enumerate(zip(values, gradients, strict=True)):
+                _require_rows(value, points)
+                _require_like(gradient, points)
+                rows = canvas.to_features(gradient, on_device).cpu().numpy()
+                _require_finite(value.double().cpu().numpy(), "output", *where)
+                _require_finite(rows, "gradient", *where)
+                for number, own, local in _by_input(part, n_points):
+                    consume(number * self.asked.n_targets + target, own, rows[local])
+            spent = len(pair) * self.asked.n_targets
+            self.cost.n_gradients += spent
+            self._progress(spent)
 
-        self._in_batches(masks, ray, nodes, baseline, one_batch, gradient=True)
-        self.cost.n_rays += len(np.unique(ray))
+        self._in_batches(*self._of_all_inputs(masks, ray, nodes, baseline), one_batch, gradient=True)
+        self.cost.n_rays += len(np.unique(ray)) * len(self.problems)
+
+    def _of_all_inputs(
+        self, masks: Masks, ray: NDArray[np.int64], nodes: Array, baseline: NDArray[np.int64]
+    ) -> tuple[Masks, NDArray[np.int64], Array, NDArray[np.int64]]:
+        """The points once for every input, one input after the other; rays keep their number, points have pairs."""
+        n_inputs = len(self.problems)
+        pair = np.concatenate([baseline[ray] + k * self._n_baselines for k in range(n_inputs)])
+        return masks, np.tile(ray, n_inputs), np.tile(nodes, n_inputs), pair
 
     def values(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
-        """v(T) = F(x_T) - F(x') of every row, each distinct coalition evaluated once."""
-        keys = self._keys(masks, baseline)
+        """v(T) = F(x_T) - F(x') of every row, (n_questions, n_rows), each distinct coalition evaluated once."""
+        n_inputs = len(self.problems)
+        everywhere = np.tile(np.asarray(masks), (n_inputs, 1))
+        pair = np.concatenate([baseline + k * self._n_baselines for k in range(n_inputs)])
+        keys = self._keys(everywhere, pair)
         fresh = {key: row for row, key in enumerate(keys) if key not in self._values}
         if fresh:
             rows = np.fromiter(fresh.values(), dtype=np.int64)
-            found = self._forward(masks[rows], baseline[rows]) - self._f_baseline[baseline[rows]]
-            self._values.update(zip(fresh, found.tolist(), strict=True))
-        return np.array([self._values[key] for key in keys])
+            found = self._forward(everywhere[rows], pair[rows]) - self._f_baseline[pair[rows]]
+            self._values.update(zip(fresh, found, strict=True))
+        found = np.array([self._values[key] for key in keys]).reshape(n_inputs, len(masks), self.asked.n_targets)
+        return found.swapaxes(1, 2).reshape(self.n_questions, len(masks))
 
-    def _keys(self, masks: Masks, baseline: NDArray[np.int64]) -> list[tuple[int, bytes]]:
+    def _keys(self, masks: Masks, pair: NDArray[np.int64]) -> list[tuple[int, bytes]]:
         """What tells coalitions apart: the members that move. A feature with x = x' makes no difference to F."""
-        moving = masks & (self.problem.squared_distance > 0)[baseline]
-        return [(int(number), row.tobytes()) for number, row in zip(baseline, moving, strict=True)]
+        moves = np.concatenate([problem.squared_distance > 0 for problem in self.problems])
+        moving = masks & moves[pair]
+        return [(int(number), row.tobytes()) for number, row in zip(pair, moving, strict=True)]
 
-    def _forward(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
-        """F(x_T) of every row."""
-        values, ones = np.empty(len(masks)), np.ones(len(masks))
+    def _forward(self, masks: Masks, pair: NDArray[np.int64]) -> Array:
+        """F(x_T) of every row, (n_rows, n_targets)."""
+        values, ones = np.empty((len(masks), self.asked.n_targets)), np.ones(len(masks))
 
-        def one_batch(part: slice, points: Points, canvas: Canvas) -> None:
+        def one_batch(part: slice, points: Points, canvas: Canvas, own: NDArray[np.int64]) -> None:
             with blame(f"The model {type(self.problem.model).__name__}", points):
-                found = self.problem.model.value(points)
-            _require_rows(found, points)
-            values[part] = found.double().cpu().numpy()
-            _require_finite(values[part], "output", masks[part], ones[part])
+                found = self.asked.values(points, own // self._n_baselines)
+            for target, value in enumerate(found):
+                _require_rows(value, points)
+                values[part, target] = value.double().cpu().numpy()
+                _require_finite(values[part, target], "output", masks[part], ones[part])
             self.cost.n_forwards += part.stop - part.start
             self._progress(0)
 
-        self._in_batches(masks, np.arange(len(masks)), ones, baseline, one_batch, gradient=False)
+        self._in_batches(masks, np.arange(len(masks)), ones, pair, one_batch, gradient=False)
         return values
+
+    @property
+    def _n_baselines(self) -> int:
+        return self.problem.baselines.n_baselines
 
     def _in_batches(
         self,
         masks: Masks,
         ray: NDArray[np.int64],
         nodes: Array,
-        baseline: NDArray[np.int64],
-        work: Callable[[slice, Points, Canvas], None],
+        pair: NDArray[np.int64],
+        work: Callable[[slice, Points, Canvas, NDArray[np.int64]], None],
         *,
         gradient: bool,
     ) -> None:
@@ -188,11 +249,10 @@ class Evaluator:
             part = slice(start, min(start + asked, len(ray)))
             began = time.perf_counter()
             try:
-                rows = ray[part]
                 canvas = self._canvas(layout)
-                on, at, which = map(self._on_device, (masks[rows], nodes[part], baseline[rows]))
+                on, at, which = map(self._on_device, (masks[ray[part]], nodes[part], pair[part]))
                 points = canvas.points(on, at, which) if gradient else canvas.corners(on, which)
-                work(part, points, canvas)
+                work(part, points, canvas, pair[part])
             except Exception as error:
                 if not out_of_memory(error):
                     raise
@@ -206,10 +266,10 @@ class Evaluator:
                 self.cost.batch_size, self.cost.layout = max(self.cost.batch_size, part.stop - part.start), layout
             start = part.stop
 
-    def _weigh_once(self, points: Points) -> tuple[Tensor, Points]:
-        """value_and_gradient; the first time, count what autograd keeps per point and set the batch limit by it."""
+    def _weigh_once(self, points: Points, inputs: NDArray[np.int64]) -> tuple[list[Tensor], list[Points]]:
+        """values and gradients; the first time, count what autograd keeps per point and set the batch limit by it."""
         if self._weighed:
-            return self._gradient(points)
+            return self._gradient(points, inputs)
         kept: dict[int, int] = {}
 
         def note(tensor: Tensor) -> tuple[Tensor, int]:
@@ -223,7 +283,7 @@ class Evaluator:
             return saved[0]
 
         with torch.autograd.graph.saved_tensors_hooks(note, unchanged):
-            result = self._gradient(points)
+            result = self._gradient(points, inputs)
         self._weighed = True
         batch = leaves(points)
         own = sum(leaf.numel() * leaf.element_size() for leaf in batch)
@@ -232,10 +292,9 @@ class Evaluator:
         self.cost.bytes_per_point = per_point
         return result
 
-    def _gradient(self, points: Points) -> tuple[Tensor, Points]:
+    def _gradient(self, points: Points, inputs: NDArray[np.int64]) -> tuple[list[Tensor], list[Points]]:
         with blame(f"The model {type(self.problem.model).__name__}", points):
-            values, gradients = self.problem.model.value_and_gradient(points)
-        return values, gradients
+            return self.asked.values_and_gradients(points, inputs)
 
     def _limit(self, bytes_per_point: int) -> None:
         """No batch, with gradients or without, may need more than the memory limit."""
@@ -244,11 +303,39 @@ class Evaluator:
 
     def _canvas(self, layout: Layout) -> Canvas:
         if layout not in self._canvases:
-            self._canvases[layout] = Canvas(self.problem, layout)
+            self._canvases[layout] = Canvas(self.problems, layout)
         return self._canvases[layout]
 
     def _on_device(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.problem.device)
+
+
+def _asked(problems: Sequence[Problem]) -> Asked:
+    """All targets of one input, or of each input its own."""
+    first = problems[0]
+    if len(problems) == 1:
+        return Asked(first.model, first.targets)
+    own = tuple(problem.targets[0] for problem in problems)
+    return Asked(first.model) if len(set(own)) == 1 else Asked(first.model, of_inputs=own)
+
+
+def _by_input(part: slice, n_points: int) -> Iterator[tuple[int, slice, slice]]:
+    """A stretch of points of all inputs, cut where an input ends: (input, its own points, rows of the stretch)."""
+    start = part.start
+    while start < part.stop:
+        number = start // n_points
+        stop = min(part.stop, (number + 1) * n_points)
+        yield (
+            number,
+            slice(start - number * n_points, stop - number * n_points),
+            slice(start - part.start, stop - part.start),
+        )
+        start = stop
+
+
+def _within(part: slice, n_points: int) -> NDArray[np.int64]:
+    """Which points of the sheet a stretch of points of all inputs is made of."""
+    return np.arange(part.start, part.stop) % n_points
 
 
 def _require_rows(values: object, points: Points) -> None:

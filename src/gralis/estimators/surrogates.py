@@ -66,6 +66,20 @@ class Lesson:
         return np.asarray(self.rays.sizes / self.rays.n_features)
 
 
+class PerLaw:
+    """What a surrogate knows about each law, computed once: targets have one law, inputs each their own."""
+
+    def __init__(self, lesson: Lesson, compute: Callable[[Sequence[Law]], Array]) -> None:
+        self._laws, self._compute = lesson.laws, compute
+        self._found: dict[int, Array] = {}
+
+    def of(self, question: int) -> Array:
+        laws = self._laws[question]
+        if id(laws) not in self._found:
+            self._found[id(laws)] = self._compute(laws)
+        return self._found[id(laws)]
+
+
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """A fitted surrogate, at the ledger's own rays: slopes at its points, v(T), and its exact phi."""
@@ -104,14 +118,14 @@ class Drift:
         flat = np.zeros_like(tau)
         self._integrals = np.stack([np.ones_like(tau), tau, flat, flat, flat, tau**2, flat][:n_terms], axis=1)
         self._products = np.einsum("pa,pb->pab", self._terms, self._terms).reshape(len(s), -1)
+        self._known = PerLaw(lesson, self._moments)
 
     @property
     def n_parameters(self) -> int:
         return int(self._terms.shape[1]) * len(self._lesson.active)
 
-    def _moments(self, question: int) -> Array:
+    def _moments(self, laws: Sequence[Law]) -> Array:
         """E[B_b | i in T], averaged over the baselines: (n_terms, n_features)."""
-        laws = self._lesson.laws[question]
         moments = sum(w * law.size_moments() for w, law in zip(self._lesson.baseline_weights, laws, strict=True))
         one, first, second = np.asarray(moments)
         zero = np.zeros_like(one)
@@ -135,7 +149,7 @@ class Drift:
             right = (self._terms[points].T @ (trust * lesson.slope(question)[points])).T
             beta = np.linalg.solve(normal, right[:, :, None])[:, :, 0]  # (n_features, n_terms)
             value = (lesson.rays.masks * (self._integrals @ beta.T)).sum(1)
-            return Prediction(self._terms @ beta.T, value, (self._moments(question) * beta.T).sum(0))
+            return Prediction(self._terms @ beta.T, value, (self._known.of(question) * beta.T).sum(0))
 
         return predict
 
@@ -147,7 +161,7 @@ class Potential:
         self._lesson = lesson
         self._exponents, self._support = monomials(lesson.active, lesson.rays.n_features, degrees)
         self._degree = self._exponents.sum(1)
-        self._phi_of: tuple[Sequence[Law], Array] | None = None
+        self._known = PerLaw(lesson, self._phi)
 
     @property
     def n_parameters(self) -> int:
@@ -177,14 +191,8 @@ class Potential:
             blocks.append((points, columns, slopes))
         return blocks
 
-    def _phi(self, question: int) -> Array:
+    def _phi(self, laws: Sequence[Law]) -> Array:
         """phi_i of every monomial under the law, (n_features, n_monomials)."""
-        laws = self._lesson.laws[question]
-        if self._phi_of is None or self._phi_of[0] is not laws:  # targets have one law, inputs each their own
-            self._phi_of = laws, self._phi_under(laws)
-        return self._phi_of[1]
-
-    def _phi_under(self, laws: Sequence[Law]) -> Array:
         n = self._lesson.rays.n_features
         phi = np.zeros((n, len(self._exponents)))
         for i in range(n):
@@ -238,7 +246,7 @@ class Potential:
             slope = np.zeros((self._lesson.rays.n_points, self._lesson.rays.n_features))
             for i, (points, columns, slopes) in enumerate(self._blocks):
                 slope[points, i] = slopes @ beta[columns]
-            return Prediction(slope, self._contained @ beta, self._phi(question) @ beta)
+            return Prediction(slope, self._contained @ beta, self._known.of(question) @ beta)
 
         return predict
 
