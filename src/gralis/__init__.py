@@ -19,6 +19,7 @@ from gralis.features import Features
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.models import Model
+from gralis.multiscale import MultiScale, multiscale
 from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
 from gralis.sweep import Sweep
 from gralis.verify import verify
@@ -35,6 +36,7 @@ __all__ = [
     "Ledger",
     "Model",
     "ModelError",
+    "MultiScale",
     "Sensitivity",
     "SizeKernel",
     "Sweep",
@@ -52,6 +54,7 @@ __all__ = [
     "hoeffding",
     "load",
     "models",
+    "multiscale",
     "plans",
     "sensitivity",
     "targets",

@@ -236,6 +236,27 @@ def slic(
     return Features((labels,), names, "slic", {**meta, "segments_shape": list(regions.shape)})
 
 
+def slic_ensemble(
+    image: object,
+    n_segments: Sequence[int] = (20, 30, 45),
+    compactness: float | Sequence[float] = 50,
+    **options: Any,
+) -> list[Features]:
+    """Superpixels at several sizes (and compactnesses): levels for `gralis.multiscale`, which averages over them.
+
+    The variance between them, on the result, says how much the choice of segmentation decides.
+
+    >>> ramp = np.repeat(np.linspace(0, 1, 32)[None], 32, axis=0)
+    >>> [one.n_features for one in slic_ensemble(ramp, (4, 16))]
+    [4, 16]
+    """
+    sizes = list(n_segments) if isinstance(n_segments, Sequence) else [n_segments]
+    tightness = list(compactness) if isinstance(compactness, Sequence) else [compactness]
+    if len(sizes) * len(tightness) < 2:
+        raise bad("n_segments", "slic_ensemble", "at least two numbers of regions", repr(n_segments))
+    return [slic(image, size, tight, **options) for size in sizes for tight in tightness]
+
+
 def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = None) -> Features:
     """One feature per token of a sequence, whatever the width of its embedding: for `layer=` on an embedding layer.
 
