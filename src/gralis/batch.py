@@ -95,7 +95,8 @@ def _alike(problems: Sequence[Problem]) -> dict[object, list[int]]:
     groups: dict[object, list[int]] = {}
     for place, problem in enumerate(problems):
         shapes = tuple(tuple(leaf.shape) for leaf in problem.x)
-        groups.setdefault((shapes, problem.n_features, problem.baselines.n_baselines), []).append(place)
+        jumps = problem.features.discrete.tobytes()
+        groups.setdefault((shapes, problem.n_features, problem.baselines.n_baselines, jumps), []).append(place)
     return groups
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gralis.errors import GralisError
+from gralis.jumps import HALFWAY
 from gralis.models import Points
 from gralis.models.points import leaves as leaves_of
 from gralis.problem import Problem
@@ -31,6 +32,8 @@ class Canvas:
     def __init__(self, problems: Sequence[Problem], layout: Layout = "contiguous") -> None:
         self._problem = problem = problems[0]
         self._n_baselines = problem.baselines.n_baselines
+        discrete = torch.from_numpy(problem.features.discrete).to(problem.device)
+        self._jumps = discrete if discrete.any() else None
         self._last = [layout == "channels_last" and leaf.ndim == 3 for leaf in problem.x]
         self._shapes = [tuple(self._order(leaf, k).shape) for k, leaf in enumerate(problem.x)]
         self._ends, self._baselines, self._moves, self._labels = [], [], [], []
@@ -70,11 +73,21 @@ class Canvas:
 
     def points(self, masks: Tensor, nodes: Tensor, pair: Tensor) -> Points:
         """x' + a (x_T - x') for each row of masks (rows, n_features), nodes (rows,), pair (rows,)."""
-        step = masks * nodes[:, None]  # (rows, n_features)
+        step = masks * nodes[:, None]
+        if self._jumps is not None:  # continuous features move, discrete ones are here or there
+            step = torch.where(self._jumps, masks * (nodes >= HALFWAY)[:, None], step)
+        return self.at(step, pair)
+
+    def at(self, step: Tensor, pair: Tensor) -> Points:
+        """x' + step (x - x'), step (rows, n_features) in [0, 1]."""
         flat = []
-        for base, move, label in zip(self._baselines, self._moves, self._labels, strict=True):
+        for base, end, move, label in zip(self._baselines, self._ends, self._moves, self._labels, strict=True):
             along = self._spread(step.to(move.dtype), label, pair)
-            flat.append(torch.addcmul(base[pair], along, move[pair]))
+            point = torch.addcmul(base[pair], along, move[pair])
+            if self._jumps is not None:  # a discrete feature is x to the last bit, or it is something else
+                there = end if len(end) == 1 else end[pair // self._n_baselines]
+                point = torch.where(along == 1, there, point)
+            flat.append(point)
         return self._packed(flat)
 
     def corners(self, masks: Tensor, pair: Tensor) -> Points:

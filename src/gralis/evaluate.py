@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from torch import Tensor
 from gralis.canvas import Canvas, Layout
 from gralis.errors import ModelError
 from gralis.fold import FoldedLedger
+from gralis.jumps import Jumps
 from gralis.laws import Array, Masks
 from gralis.ledger import Ledger
 from gralis.models.asked import Asked
@@ -32,6 +34,8 @@ from gralis.sheet import Sheet
 
 #: Called after every batch with the number of gradients in it; may raise to stop.
 Progress = Callable[[int], None]
+#: Makes the points of a slice, on a canvas.
+Builder = Callable[[slice, Canvas], Points]
 #: Takes, of a question, the gradients of the points in a slice, (rows, n_features).
 Consumer = Callable[[int, slice, Array], None]
 
@@ -98,7 +102,7 @@ class Evaluator:
         pairs = np.arange(n_inputs * n_baselines)
         full = np.ones((len(pairs), n), dtype=bool)
         masks = np.concatenate([full[::n_baselines], ~full])
-        values = self._forward(masks, np.concatenate([pairs[::n_baselines], pairs]))  # (rows, n_targets)
+        values = self._corners(masks, np.concatenate([pairs[::n_baselines], pairs]))  # (rows, n_targets)
         there, start = values[:n_inputs], values[n_inputs:]
         f_baselines = start.reshape(n_inputs, n_baselines, -1).swapaxes(1, 2).reshape(self.n_questions, n_baselines)
         self._know(full, pairs, there[pairs // n_baselines] - start, start)
@@ -137,7 +141,7 @@ class Evaluator:
 
     def again(self, ledger: Ledger) -> tuple[Ledger, ...]:
         """The same rows, evaluated with this problem's model; values where the ledger has them."""
-        rows = (ledger.masks, ledger.baseline, ledger.ray, ledger.node)
+        rows = (ledger.masks, ledger.baseline, ledger.ray, ledger.node, ledger.sum_points(ledger.weight))
         gradient = self._gather(ledger.n_points, lambda consume: self._stream(*rows, consume))
         value, known = np.full((self.n_questions, ledger.n_rays), np.nan), np.isfinite(ledger.value)
         value[:, known] = self.values(ledger.masks[known], ledger.baseline[known])
@@ -157,12 +161,19 @@ class Evaluator:
         """Hand every batch of gradients, reduced to features, to `consume` and forget it."""
         ray = np.repeat(np.arange(sheet.n_rays), sheet.nodes.shape[1])
         nodes = np.ascontiguousarray(sheet.nodes, dtype=np.float64).ravel()
-        self._stream(sheet.masks, sheet.baseline, ray, nodes, consume)
+        self._stream(sheet.masks, sheet.baseline, ray, nodes, np.asarray(sheet.weights).sum(1), consume)
 
     def _stream(
-        self, masks: Masks, baseline: NDArray[np.int64], ray: NDArray[np.int64], nodes: Array, consume: Consumer
+        self,
+        masks: Masks,
+        baseline: NDArray[np.int64],
+        ray: NDArray[np.int64],
+        nodes: Array,
+        weight: Array,  # (n_rays,) of all nodes on a ray together
+        consume: Consumer,
     ) -> None:
-        n_points = len(ray)
+        n_points, discrete = len(ray), self.problem.features.discrete
+        jumps = self._jumps(masks, baseline, weight) if n_points and discrete.any() else None
 
         def one_batch(part: slice, points: Points, canvas: Canvas, pair: NDArray[np.int64]) -> None:
             values, gradients = self._weigh_once(points, pair // self._n_baselines)
@@ -175,21 +186,40 @@ class Evaluator:
                 _require_finite(value.double().cpu().numpy(), "output", *where)
                 _require_finite(rows, "gradient", *where)
                 for number, own, local in _by_input(part, n_points):
-                    consume(number * self.asked.n_targets + target, own, rows[local])
+                    question = number * self.asked.n_targets + target
+                    found = rows[local]
+                    if jumps is not None:
+                        found = np.where(discrete, jumps[question, ray[own]], found)
+                    consume(question, own, found)
             spent = len(pair) * self.asked.n_targets
             self.cost.n_gradients += spent
             self._progress(spent)
 
-        self._in_batches(*self._of_all_inputs(masks, ray, nodes, baseline), one_batch, gradient=True)
-        self.cost.n_rays += len(np.unique(ray)) * len(self.problems)
-
-    def _of_all_inputs(
-        self, masks: Masks, ray: NDArray[np.int64], nodes: Array, baseline: NDArray[np.int64]
-    ) -> tuple[Masks, NDArray[np.int64], Array, NDArray[np.int64]]:
-        """The points once for every input, one input after the other; rays keep their number, points have pairs."""
         n_inputs = len(self.problems)
         pair = np.concatenate([baseline[ray] + k * self._n_baselines for k in range(n_inputs)])
-        return masks, np.tile(ray, n_inputs), np.tile(nodes, n_inputs), pair
+
+        def points(part: slice, canvas: Canvas) -> Points:
+            own = _within(part, n_points)
+            on, at, which = map(self._on_device, (masks[ray[own]], nodes[own], pair[part]))
+            return canvas.points(on, at, which)
+
+        self._in_batches(points, pair, one_batch, gradient=True)
+        self.cost.n_rays += len(np.unique(ray)) * n_inputs
+
+    def _jumps(self, masks: Masks, baseline: NDArray[np.int64], weight: Array) -> Array:
+        """What stands for the gradient of discrete features: (n_questions, n_rays, n_features), J over all weights."""
+        n_inputs, n_rays = len(self.problems), len(masks)
+        asked = Jumps.of(masks, self.problem.features.discrete)
+        pair = np.concatenate([baseline[asked.ray] + k * self._n_baselines for k in range(n_inputs)])
+        step = np.tile(asked.step, (n_inputs, 1))
+        values = self._forward(
+            lambda part, canvas: canvas.at(*map(self._on_device, (step[part], pair[part]))), pair, step
+        )
+        each = (
+            values.reshape(n_inputs, len(asked.ray), self.asked.n_targets).swapaxes(1, 2).reshape(self.n_questions, -1)
+        )
+        total = np.where(weight == 0, 1.0, weight)[:, None]
+        return np.stack([asked.sizes(own, n_rays) / total for own in each])
 
     def values(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
         """v(T) = F(x_T) - F(x') of every row, (n_questions, n_rows), each distinct coalition evaluated once."""
@@ -200,7 +230,7 @@ class Evaluator:
         fresh = {key: row for row, key in enumerate(keys) if key not in self._values}
         if fresh:
             rows = np.fromiter(fresh.values(), dtype=np.int64)
-            found = self._forward(everywhere[rows], pair[rows]) - self._f_baseline[pair[rows]]
+            found = self._corners(everywhere[rows], pair[rows]) - self._f_baseline[pair[rows]]
             self._values.update(zip(fresh, found, strict=True))
         found = np.array([self._values[key] for key in keys]).reshape(n_inputs, len(masks), self.asked.n_targets)
         return found.swapaxes(1, 2).reshape(self.n_questions, len(masks))
@@ -211,9 +241,15 @@ class Evaluator:
         moving = masks & moves[pair]
         return [(int(number), row.tobytes()) for number, row in zip(pair, moving, strict=True)]
 
-    def _forward(self, masks: Masks, pair: NDArray[np.int64]) -> Array:
+    def _corners(self, masks: Masks, pair: NDArray[np.int64]) -> Array:
         """F(x_T) of every row, (n_rows, n_targets)."""
-        values, ones = np.empty((len(masks), self.asked.n_targets)), np.ones(len(masks))
+        return self._forward(
+            lambda part, canvas: canvas.corners(*map(self._on_device, (masks[part], pair[part]))), pair, masks
+        )
+
+    def _forward(self, points: Builder, pair: NDArray[np.int64], step: NDArray[Any]) -> Array:
+        """F at every point, (n_rows, n_targets); `step` says where a point is, for the sentence if F is not finite."""
+        values, ones = np.empty((len(pair), self.asked.n_targets)), np.ones(len(pair))
 
         def one_batch(part: slice, points: Points, canvas: Canvas, own: NDArray[np.int64]) -> None:
             with blame(f"The model {type(self.problem.model).__name__}", points):
@@ -221,11 +257,11 @@ class Evaluator:
             for target, value in enumerate(found):
                 _require_rows(value, points)
                 values[part, target] = value.double().cpu().numpy()
-                _require_finite(values[part, target], "output", masks[part], ones[part])
+                _require_finite(values[part, target], "output", step[part] > 0, ones[part])
             self.cost.n_forwards += part.stop - part.start
             self._progress(0)
 
-        self._in_batches(masks, np.arange(len(masks)), ones, pair, one_batch, gradient=False)
+        self._in_batches(points, pair, one_batch, gradient=False)
         return values
 
     @property
@@ -234,9 +270,7 @@ class Evaluator:
 
     def _in_batches(
         self,
-        masks: Masks,
-        ray: NDArray[np.int64],
-        nodes: Array,
+        points: Builder,
         pair: NDArray[np.int64],
         work: Callable[[slice, Points, Canvas, NDArray[np.int64]], None],
         *,
@@ -244,15 +278,13 @@ class Evaluator:
     ) -> None:
         """Build the points batch by batch and work on them; a batch that runs out of memory is halved and redone."""
         pace, start = self._pace[gradient], 0
-        while start < len(ray):
+        while start < len(pair):
             layout, asked = pace.next()
-            part = slice(start, min(start + asked, len(ray)))
+            part = slice(start, min(start + asked, len(pair)))
             began = time.perf_counter()
             try:
                 canvas = self._canvas(layout)
-                on, at, which = map(self._on_device, (masks[ray[part]], nodes[part], pair[part]))
-                points = canvas.points(on, at, which) if gradient else canvas.corners(on, which)
-                work(part, points, canvas, pair[part])
+                work(part, points(part, canvas), canvas, pair[part])
             except Exception as error:
                 if not out_of_memory(error):
                     raise

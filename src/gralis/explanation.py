@@ -32,6 +32,7 @@ from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian, Kernel, Uniform, as_kernel
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
+from gralis.overlap import overlap
 from gralis.plans import whole
 from gralis.sweep import Sweep
 from gralis.views.table import explanation_table
@@ -193,6 +194,11 @@ class Explanation:
         if self.leaf_keys is not None:
             return dict(zip(self.leaf_keys, leaves, strict=True))
         return tuple(leaves) if self.several_leaves else leaves[0]
+
+    def on(self, features: Features) -> Attribution:
+        """phi on other regions, shared out by area, sums kept: the cells of a layer on segments of the input, say."""
+        carried = self.estimate.combined(overlap(self.features, features))
+        return Attribution(carried, features.names, self.delta, f"brought from {self.features!r} by area")
 
     def with_kernel(self, kernel: object) -> Explanation:
         """The explanation under another kernel, from the same ledger: no model call."""

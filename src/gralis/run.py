@@ -77,6 +77,7 @@ class Run:
             with_values=options.coalition_values and not folded,
             rays_per_replicate=RAYS_PER_BLOCK if folded or self._stepwise else None,
             least_replicates=N_GROUPS if folded else 4,
+            halves=bool(self.problem.features.discrete.any()),
             n_targets=self._times,
         )
 

@@ -54,7 +54,7 @@ class Shared:
         task.needs((pilot + replicates) * n_nodes, f"plan='shared' with {replicates} replicates")
         looked = probe(rays_sheet(task, RandomRule(n_nodes, _PILOT_DENSITY), pilot, PILOT)) if pilot else ()
         density = node_density(looked) if looked else UNIFORM
-        node_rule = rule(task.quadrature or "random", n_nodes, density)
+        node_rule = rule(task.quadrature or "random", n_nodes, density, halves=task.halves)
         taught = tuple(ledger.on_scale(density) for ledger in looked)
         return SharedSchedule(task, node_rule, replicates, n_rays // replicates, taught)
 

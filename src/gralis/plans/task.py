@@ -36,6 +36,7 @@ class Task:
     with_values: bool  # v(T) will be known for every coalition
     rays_per_replicate: int | None = None  # small replicates, for a run that may stop between them
     least_replicates: int = 4
+    halves: bool = False  # some features jump half-way along the ray
     n_targets: int = 1  # backward passes per point: what a gradient costs of the user's budget
 
     @cached_property
