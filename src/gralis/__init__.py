@@ -7,7 +7,7 @@
 (4,)
 """
 
-from gralis import baselines, canonical, certificates, features, games, models, plans, targets
+from gralis import baselines, canonical, certificates, features, games, many, models, plans, targets
 from gralis.archive import load
 from gralis.batch import explain_batch
 from gralis.compare import compare
@@ -18,6 +18,7 @@ from gralis.explanations import Explanations
 from gralis.features import Features
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
+from gralis.many import explain_many, global_importance
 from gralis.models import Model
 from gralis.multiscale import MultiScale, multiscale
 from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
@@ -49,10 +50,13 @@ __all__ = [
     "cost",
     "explain",
     "explain_batch",
+    "explain_many",
     "features",
     "games",
+    "global_importance",
     "hoeffding",
     "load",
+    "many",
     "models",
     "multiscale",
     "plans",
