@@ -71,7 +71,7 @@ def kill_after(folder, steps, moment):
 def check_killed(folder, undisturbed, rng):
     kills = 0
     for _ in range(2):  # kill the run that goes on as well
-        kills += kill_after(folder, rng.randrange(1, 40), rng.random() * 0.05) == -signal.SIGKILL
+        kills += kill_after(folder, rng.randrange(1, 70), rng.random() * 0.05) == -signal.SIGKILL
     small.explain(folder)
     assert contents(folder) == undisturbed
     assert not list(folder.rglob(".gralis-*"))

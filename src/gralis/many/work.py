@@ -66,14 +66,21 @@ def explain_block(model: object, block: Block, question: Question) -> Done:
         for part in _parts(places, problems[places[0]][1].n_features, question):
             for outcome in _together([problems[k] for k in part], question):
                 outcomes[outcome.id] = outcome
-    ordered = [outcomes[item.id] for item in block.items]
-    level = float(question.given["level"])
-    values, inputs = pack(ordered, level, split=question.split)
+    return _done(block, [outcomes[item.id] for item in block.items], question, time.perf_counter() - began)
+
+
+def give_up(block: Block, question: Question, why: str) -> Done:
+    """A block that cannot be explained at all."""
+    return _done(block, [Outcome(item.id, failure=why) for item in block.items], question, 0.0)
+
+
+def _done(block: Block, ordered: Sequence[Outcome], question: Question, seconds: float) -> Done:
+    values, inputs = pack(ordered, float(question.given["level"]), split=question.split)
     files = {table_name("values", block.number): values, table_name("inputs", block.number): inputs}
     if question.ledgers:
         files |= {ledger_name(one.id): _bytes(one.explanation) for one in ordered if one.explanation is not None}
     failures = [(one.id, one.failure) for one in ordered if one.failure is not None]
-    return Done(block.number, block.ids, files, failures, time.perf_counter() - began)
+    return Done(block.number, block.ids, files, failures, seconds)
 
 
 def reason(error: BaseException) -> str:
