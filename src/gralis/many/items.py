@@ -60,6 +60,8 @@ def as_source(inputs: object, ids: Iterable[object] | None = None) -> Source:
     """
     if isinstance(inputs, Source):
         return inputs
+    if ids is not None and (not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0):
+        raise bad("ids", "explain_many", "one for each input", f"a {type(ids).__name__}")
     if isinstance(inputs, str | Path):
         from gralis.many.files import source_of_path
 
