@@ -149,9 +149,9 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
 
 
 def _checked(channel_axis: ChannelAxis, owner: str) -> ChannelAxis:
-    if channel_axis is None or isinstance(channel_axis, str | Integral):
-        if not isinstance(channel_axis, str | bool) or channel_axis == "auto":
-            return channel_axis
+    named = isinstance(channel_axis, str) and channel_axis == "auto"
+    if named or channel_axis is None or (isinstance(channel_axis, Integral) and not isinstance(channel_axis, bool)):
+        return channel_axis
     raise bad("channel_axis", owner, "'auto', None or an axis", repr(channel_axis))
 
 
