@@ -8,6 +8,7 @@
 """
 
 from gralis import baselines, canonical, certificates, features, games, models, plans, targets
+from gralis.agreement import Replay
 from gralis.archive import load
 from gralis.compare import compare
 from gralis.errors import BudgetError, GralisError, ModelError
@@ -17,6 +18,7 @@ from gralis.features import Features
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.models import Model
+from gralis.replay import replay
 from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
 from gralis.sweep import Sweep
 from gralis.verify import verify
@@ -32,6 +34,7 @@ __all__ = [
     "Ledger",
     "Model",
     "ModelError",
+    "Replay",
     "Sensitivity",
     "SizeKernel",
     "Sweep",
@@ -49,6 +52,7 @@ __all__ = [
     "load",
     "models",
     "plans",
+    "replay",
     "sensitivity",
     "targets",
     "verify",

@@ -37,6 +37,7 @@ class Problem:
     form: type | tuple[str, ...]  # how the user packs the leaves: Tensor, tuple, or the keys of a dict
     target: str
     dtypes: tuple[torch.dtype, ...]  # in which each leaf is evaluated
+    layer: str | None = None  # x is the output of this layer
 
     @classmethod
     def build(
@@ -82,6 +83,7 @@ class Problem:
             form,
             describe(target),
             tuple(working or leaf.dtype for leaf in leaves),
+            model.name if isinstance(model, Tail) else None,
         )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import resource
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -240,6 +240,9 @@ class Run:
             "features": repr(self.problem.features),
             "kernels": [repr(kernel) for kernel in self.kernels],
             "plan": self.plan.name,
+            "plan_options": _plan_options(self.plan),
+            "layer": self.problem.layer,
+            "input_dtype": [str(leaf.dtype).removeprefix("torch.") for leaf in self.problem.x],
             "dtype": ", ".join(dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in self.problem.dtypes)),
             **asdict(self.options),
         }
@@ -247,6 +250,14 @@ class Run:
     @cached_property
     def _fingerprints(self) -> dict[str, str]:
         return self.problem.fingerprints()
+
+
+def _plan_options(plan: Plan) -> dict[str, Any]:
+    """What the plan was made with, so that it can be made again."""
+    if not is_dataclass(plan):
+        return {}
+    known = {f.name: getattr(plan, f.name) for f in fields(plan) if f.name != "name"}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in known.items()}
 
 
 def _looks(first: int, last: int) -> list[int]:
