@@ -191,7 +191,7 @@ def pickled(_: bytes) -> bytes:
         ),
         ("models/model.json", lambda old: old.replace(b"torch.ops.aten.tanh.default", b"torch.os.mkdir")),
         ("models/model.json", lambda old: old.replace(b"Symbol('s", b"__import__('os').mkdir('owned') or ('s")),
-        ("models/model.json", lambda old: old.replace(b'"guards_code": [', b'"guards_code": ["__import__(1)", ')),
+        ("models/model.json", lambda old: old.replace(b'"guards_code": []', b'"guards_code": ["open(1)"]')),
     ],
 )
 def test_a_program_that_could_run_more_than_a_network_is_refused(programs, folder, member, change) -> None:
@@ -210,9 +210,9 @@ def test_a_file_that_is_no_program_is_one_sentence(folder, programs) -> None:
     whole = (programs / "dynamic.pt2").read_bytes()
     Path("torn.pt2").write_bytes(whole[: len(whole) // 2])
     for name in ("text.pt2", "torn.pt2"):
-        with pytest.raises(GralisError, match="not a whole torch.export program"):
+        with pytest.raises(GralisError, match="not a whole"):
             load_model(name)
     with pytest.raises(GralisError):
         load_model("dict.pt2")
-    with pytest.raises(GralisError, match="not a whole torch.export program"):
+    with pytest.raises(GralisError, match="not a whole"):
         load_model("dict.pt2", allow_pickle=True)

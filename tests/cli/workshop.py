@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -30,6 +31,7 @@ def rows():
 TABLE = "age,height,weight,price\\n31,1.8,80,5\\n45,1.6,55,7\\n23,1.7,68,1\\n"
 
 
+@functools.cache
 def command() -> list[str]:
     """The installed command if it is that of this source tree, else the module."""
     found = shutil.which("gralis", path=str(Path(sys.executable).parent))

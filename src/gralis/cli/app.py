@@ -69,12 +69,19 @@ def _app() -> Any:
     return app
 
 
-def _top(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(asked: bool) -> None:
+    if asked:
         print(f"gralis {__version__}")
         raise typer.Exit
+
+
+def _top(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
+    pass
 
 
 def _epilog(examples: Sequence[tuple[str, str]]) -> str:

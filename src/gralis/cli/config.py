@@ -13,14 +13,15 @@ import typer
 from gralis.errors import GralisError
 
 FILE = "gralis.toml"
-_ONLY_BY_HAND = ("allow_pickle", "config", "debug", "help")  # a file that is found by chance must not decide these
+_ONLY_BY_HAND = ("allow-pickle", "config", "debug", "help")  # a file that is found by chance must not decide these
 
 
 def configured(context: typer.Context, value: Path | None) -> Path | None:
     """Take the defaults of this command from the file; called before any other option is read."""
     path = value if value is not None else Path(FILE) if Path(FILE).is_file() else None
     if path is not None and not context.resilient_parsing:
-        options = {str(p.name): p for p in context.command.params if p.param_type_name == "option"}
+        known = [p for p in context.command.params if p.param_type_name == "option"]
+        options = {flag.removeprefix("--"): p for p in known for flag in p.opts if flag.startswith("--")}
         commands = [] if context.parent is None else list(context.parent.command.commands)
         context.default_map = section(path, str(context.command.name), options, commands)
     return value
@@ -37,13 +38,13 @@ def section(path: Path, command: str, options: Mapping[str, Any], commands: Iter
             raise GralisError(f"{path}: there is no section [{name}]; {_close(name, commands)}.")
     found: dict[str, Any] = {}
     for key, value in content.get(command, {}).items():
-        name = key.replace("-", "_")
+        name = key.replace("_", "-")
         if name in _ONLY_BY_HAND and name in options:
             raise GralisError(f"{path}: {key} can only be given on the command line.")
         if name not in options:
-            known = [option.replace("_", "-") for option in options if option not in _ONLY_BY_HAND]
+            known = [option for option in options if option not in _ONLY_BY_HAND]
             raise GralisError(f"{path}: gralis {command} has no option {key!r}; {_close(key, known)}.")
-        found[name] = _text(value, options[name], f"{path}: {key}")
+        found[str(options[name].name)] = _text(value, options[name], f"{path}: {key}")
     return found
 
 

@@ -77,7 +77,7 @@ def _torch_load(path: Path, *, weights_only: bool) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=weights_only)
     except pickle.UnpicklingError as error:
-        if weights_only and ("weights_only" in str(error) or "Unsupported" in str(error)):
+        if weights_only and "Unsupported operand" not in str(error):  # that would be no pickle at all
             raise GralisError(
                 f"{path} holds more than plain weights, and loading that can run any code; save its state_dict, or "
                 f"add --allow-pickle if you trust whoever made it."

@@ -25,9 +25,7 @@ Weights = Annotated[
 ]
 AllowPickle = Annotated[
     bool,
-    typer.Option(
-        "--allow-pickle", help="Load files that can run any code: whole pickled models. Never taken from gralis.toml."
-    ),
+    typer.Option("--allow-pickle", help="Load files that can run any code: whole pickled models. Not in gralis.toml."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable: one JSON object per input, one per line.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on standard error.")]
