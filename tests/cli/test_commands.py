@@ -201,7 +201,11 @@ def test_help_names_the_commands_and_no_command_is_help(gralis_run) -> None:
     for name in ("demo", "explain", "report", "verify", "replay"):
         assert re.search(rf"\b{name}\b", out)
     assert gralis_run("--version")[:2] == (0, f"gralis {gralis.__version__}\n")
-    assert "Usage" in gralis_run()[1] + gralis_run("explain")[1]
+    code, out, error = gralis_run()
+    assert (code, "Usage: gralis" in out, error) == (0, True, "")
+    code, out, error = gralis_run("explain")
+    assert (code, out) == (2, "")
+    assert "--model" in sentence(error)
     code, _, error = gralis_run("explane")
     assert code == 2
     assert "explane" in sentence(error)
@@ -257,6 +261,17 @@ def test_what_nobody_expected_is_still_one_sentence(gralis_run, monkeypatch) -> 
     code, out, error = gralis_run(*ROW)
     assert (code, out) == (2, "")
     assert sentence(error) == "unexpected RuntimeError: out of luck; --debug shows where."
+
+
+def test_progress_has_rate_and_time_left_on_a_terminal_unless_quiet(gralis_run, monkeypatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, out, error = gralis_run(*ROW, "--row", "1")
+    assert code == 0
+    assert "[1/2] table row 0" in error
+    assert re.search(r"gralis: .*\d+/\d+ \[\d\d:\d\d<", error)
+    assert "gradient/s" in error
+    assert "gradient/s" not in out
+    assert gralis_run(*ROW, "--row", "1", "--quiet")[2] == ""
 
 
 def test_ctrl_c_is_an_ending(gralis_run, monkeypatch) -> None:

@@ -92,6 +92,7 @@ def test_a_full_disk_ends_with_one_sentence_and_no_half_file(folder, tiny_disk) 
     done = start("explain", "photo.jpg", "--model", "net.py:build", *small, "--out", str(tiny_disk))
     assert done.returncode == 2
     assert "No space left on device" in one_sentence(done.stderr)
+    assert "sum of phi" in done.stdout  # the numbers are not lost with the disk
     left = [path for path in tiny_disk.iterdir() if path.suffix != ".gralis"]
     assert left == []
 

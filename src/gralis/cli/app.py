@@ -34,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
         warnings.showwarning = _show_warning
         try:
             command = typer.main.get_command(_app())
-            code = command.main(args=list(arguments), prog_name="gralis", standalone_mode=False)
+            code = command.main(args=list(arguments) or ["--help"], prog_name="gralis", standalone_mode=False)
             sys.stdout.flush()
             return code if isinstance(code, int) else DONE
         except SystemExit as left:  # completion scripts leave this way
@@ -57,15 +57,12 @@ def _app() -> Any:
         name="gralis",
         help="Explanations of predictions: attributions, each with its residual, its error bar and its certificate.",
         epilog=_epilog([("begin here", "gralis demo"), ("what a command does, by example", "gralis explain --help")]),
-        no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
     )
     app.callback()(_top)
     for name, (function, examples) in COMMANDS.items():
-        app.command(name, epilog=_epilog(examples), no_args_is_help=name in ("explain", "report", "replay"))(
-            guarded(function)
-        )
+        app.command(name, epilog=_epilog(examples))(guarded(function))
     return app
 
 

@@ -65,9 +65,15 @@ class Job:
         )
         # The file should say what it is about: replay and report read it from there.
         found = replace(found, provenance={**found.provenance, "input": name, "label": question.label})
-        files = self._write(found, name, subject)
-        self._show(found, name, question, files)
-        return NOT_REACHED if found.reached is False else DONE
+        if not self.as_json:
+            show(found, name, str(question))
+        try:
+            files, error = self._write(found, name, subject), None
+        except GralisError as reason:  # the result was dear: it is shown all the same
+            files, error = [], str(reason)
+            say(error)
+        self._close(found, name, question, files, error)
+        return BAD if error else NOT_REACHED if found.reached is False else DONE
 
     def _write(self, found: Explanation, name: str, subject: Subject) -> list[Path]:
         if self.folder is None:
@@ -89,12 +95,12 @@ class Job:
             files.append(write_report(found, stem.with_name(f"{stem.name}.html")))
         return files
 
-    def _show(self, found: Explanation, name: str, question: Question, files: list[Path]) -> None:
+    def _close(self, found: Explanation, name: str, question: Question, files: list[Path], error: str | None) -> None:
         if self.as_json:
-            chosen = {"label": question.label, "predicted": question.predicted, "files": [str(path) for path in files]}
-            print(to_json({"input": name, **chosen, **found.to_dict()}), flush=True)
+            about = {"input": name, "label": question.label, "predicted": question.predicted}
+            wrong = {"error": error} if error else {}
+            print(to_json({**about, **wrong, "files": list(map(str, files)), **found.to_dict()}), flush=True)
             return
-        show(found, name, str(question))
         if files:
             print(f"written: {', '.join(one_line(str(path)) for path in files)}")
         print(flush=True)

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from gralis.archive import load
 from gralis.cli.model import load_model
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights
 from gralis.cli.outcome import DONE, NO, one_line
@@ -39,7 +38,7 @@ def replay(
     import gralis
 
     found = gralis.replay(
-        load(file),
+        gralis.load(file),
         load_model(model, weights, allow_pickle=allow_pickle),
         target="saved" if target is None else target,
         tolerance=tolerance,

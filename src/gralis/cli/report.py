@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from gralis.archive import load
 from gralis.cli.options import Config, Debug, Quiet
 from gralis.cli.outcome import DONE, one_line
 from gralis.cli.output import write_report
@@ -26,7 +25,9 @@ def report(
     debug: Debug = False,
 ) -> int:
     """Write a saved explanation as one self-contained HTML file; no model is needed."""
-    path = write_report(load(file), file.with_suffix(".html") if out is None else out)
+    import gralis
+
+    path = write_report(gralis.load(file), file.with_suffix(".html") if out is None else out)
     if not quiet:
         print(f"Written to {one_line(str(path))}")
     return DONE

@@ -73,10 +73,10 @@ class Rows:
 
     def _baseline(self) -> Any:
         if self.baseline == _COLUMNS:
-            return self.table.rows().mean(0)
+            return self.table.rows.mean(0)
         kind, _, count = self.baseline.partition(":")
         if kind == "sample" and count.isdecimal():
-            return sample(self.table.rows(), min(int(count), self.table.n_rows))
+            return sample(self.table.rows, min(int(count), self.table.n_rows))
         return _number_or_name(self.baseline, (_COLUMNS, "sample:N (N rows of the table)"))
 
 

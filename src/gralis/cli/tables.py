@@ -6,6 +6,7 @@ import csv
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Table:
         cells = zip(self.names, self.cells[number], strict=True)
         return np.array([self._number(cell, number, name) for name, cell in cells])
 
+    @cached_property
     def rows(self) -> Array:
         """All rows, (n_rows, n_columns)."""
         return np.stack([self.row(number) for number in range(self.n_rows)])
