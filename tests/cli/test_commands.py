@@ -248,6 +248,10 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path) -> None:
         write(path, half)
     assert [p.name for p in tmp_path.iterdir()] == ["result.txt"]
     assert path.read_text() == "first"
+    link = tmp_path / "link.txt"
+    link.symlink_to(path)
+    write(link, lambda temporary: temporary.write_text("third"))  # the link is replaced, not what it points to
+    assert (link.read_text(), path.read_text(), link.is_symlink()) == ("third", "first", False)
 
 
 # --- endings ---------------------------------------------------------------------------------------------------------
