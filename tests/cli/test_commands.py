@@ -64,7 +64,8 @@ def test_replay_of_a_file_that_is_none_is_one_sentence(gralis_run, folder) -> No
 
 
 def test_report_calls_the_explanation_with_the_path(gralis_run, folder, monkeypatch) -> None:
-    def report(self, path):
+    def report(self, path, image, label):
+        assert (image, label) == (None, None)
         Path(path).write_text(f"{self.n_features} features")
 
     monkeypatch.setattr(gralis.Explanation, "report", report, raising=False)
@@ -74,6 +75,20 @@ def test_report_calls_the_explanation_with_the_path(gralis_run, folder, monkeypa
     code, out, error = gralis_run("report", "rows.gralis", "--out", "no/folder/why.html")
     assert (code, out) == (2, "")
     assert "Cannot write no/folder/why.html: No such file" in sentence(error)
+
+
+def test_the_report_of_a_picture_shows_the_picture_and_the_label(gralis_run, monkeypatch) -> None:
+    from PIL import Image
+
+    seen = []
+    monkeypatch.setattr(gralis.Explanation, "report", lambda self, path, **shown: seen.append(shown), raising=False)
+    picture = np.asarray(Image.open("other.png").crop((6, 0, 54, 48)))  # 48 x 60: its square centre, unscaled
+    small = ("--size", "48", "--segments", "5", "--budget", "120", "--labels", "names.txt", "--target", "0")
+    assert gralis_run("explain", "other.png", "--model", "net.py:build", *small, "--out", "out")[0] == 0
+    assert gralis_run("report", "out/other.gralis")[0] == 0
+    assert [shown["label"] for shown in seen] == ["cat", "cat"]
+    for shown in seen:
+        assert np.allclose(shown["image"], picture / 255, atol=1e-6)
 
 
 def test_a_version_without_reports_says_so(gralis_run, monkeypatch) -> None:
@@ -175,7 +190,7 @@ def examples(out: str) -> list[str]:
 @pytest.mark.parametrize("name", ["explain", "report", "replay"])
 def test_the_examples_of_help_run(gralis_run, folder, name, monkeypatch) -> None:
     monkeypatch.setattr(
-        gralis.Explanation, "report", getattr(gralis.Explanation, "report", lambda self, path: None), raising=False
+        gralis.Explanation, "report", getattr(gralis.Explanation, "report", lambda self, path, **_: None), raising=False
     )
     free = ({0: torch.export.Dim("batch")},)
     code, out, _ = gralis_run(name, "--help")

@@ -64,7 +64,8 @@ class Job:
             **self.options,
         )
         # The file should say what it is about: replay and report read it from there.
-        found = replace(found, provenance={**found.provenance, "input": name, "label": question.label})
+        about = {"input": name, "label": question.label, "preprocessing": subject.preprocessing}
+        found = replace(found, provenance={**found.provenance, **about})
         if not self.as_json:
             show(found, name, str(question))
         try:
@@ -92,7 +93,7 @@ class Job:
                 raise
             self._note(str(error))
         if hasattr(found, "report"):
-            files.append(write_report(found, stem.with_name(f"{stem.name}.html")))
+            files.append(write_report(found, stem.with_name(f"{stem.name}.html"), subject.picture))
         return files
 
     def _close(self, found: Explanation, name: str, question: Question, files: list[Path], error: str | None) -> None:

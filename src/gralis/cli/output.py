@@ -65,13 +65,13 @@ def write(path: Path, produce: Callable[[Path], object]) -> Path:
     return path
 
 
-def write_report(explanation: Any, path: Path) -> Path:
-    """The report of an explanation; it writes atomically itself."""
+def write_report(explanation: Any, path: Path, image: object = None) -> Path:
+    """The report of an explanation, with the label of its target; it writes atomically itself."""
     report = getattr(explanation, "report", None)
     if report is None:
         raise GralisError("This version of gralis writes no reports yet; explanation.plot and --json are there.")
     try:
-        report(path)
+        report(path, image=image, label=explanation.provenance.get("label"))
     except OSError as error:
         raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
     return path

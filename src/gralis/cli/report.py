@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gralis.cli.images import Preprocessing
 from gralis.cli.options import Config, Debug, Quiet
 from gralis.cli.outcome import DONE, one_line
 from gralis.cli.output import write_report
@@ -27,7 +28,10 @@ def report(
     """Write a saved explanation as one self-contained HTML file; no model is needed."""
     import gralis
 
-    path = write_report(gralis.load(file), file.with_suffix(".html") if out is None else out)
+    explanation = gralis.load(file)
+    preprocessing = Preprocessing.of(explanation)
+    image = None if preprocessing is None else preprocessing.shown(explanation.endpoints.x[0])
+    path = write_report(explanation, file.with_suffix(".html") if out is None else out, image)
     if not quiet:
         print(f"Written to {one_line(str(path))}")
     return DONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ class Subject:
     x: Any
     baseline: Any
     features: Features | None
-    picture: Array | None = None  # (height, width, channels), for the heat map
+    picture: Array | None = None  # (height, width, 3), for heat map and report
+    preprocessing: dict[str, Any] | None = None  # what made x of the picture
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Pictures:
             features = slic(picture, self.segments, self.compactness, channel_axis=2, shape=tuple(x.shape))
         else:
             features = _places(model, layer, x)
-        return Subject(x, _number_or_name(self.baseline, tuple(RECIPES)), features, None if layer else picture)
+        baseline, how = _number_or_name(self.baseline, tuple(RECIPES)), asdict(self.preprocessing)
+        return Subject(x, baseline, features, None if layer else self.preprocessing.shown(x.numpy()), how)
 
 
 @dataclass(frozen=True)
