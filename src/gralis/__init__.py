@@ -8,6 +8,7 @@
 """
 
 from gralis import baselines, canonical, certificates, features, games, models, plans, targets
+from gralis.agreement import Replay
 from gralis.archive import load
 from gralis.batch import explain_batch
 from gralis.compare import compare
@@ -20,6 +21,7 @@ from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.models import Model
 from gralis.multiscale import MultiScale, multiscale
+from gralis.replay import replay
 from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
 from gralis.sweep import Sweep
 from gralis.verify import verify
@@ -37,6 +39,7 @@ __all__ = [
     "Model",
     "ModelError",
     "MultiScale",
+    "Replay",
     "Sensitivity",
     "SizeKernel",
     "Sweep",
@@ -56,6 +59,7 @@ __all__ = [
     "models",
     "multiscale",
     "plans",
+    "replay",
     "sensitivity",
     "targets",
     "verify",
