@@ -41,12 +41,12 @@ def estimate(ledger: Ledger, squared_distance: Array, baseline_weights: Array, f
     rows = _rows(masks, values, baseline, baseline_weights)
     scale = float(np.sqrt((rows.values**2).mean()))
     if scale == 0:  # nothing was seen to change anything
-        return Estimate.normal(np.zeros(n), np.zeros((n, n)), METHOD)
+        return Estimate.normal(np.zeros(n), np.zeros((n, n)), METHOD, rows.n_rows)
     found, covariance = _posterior(Rows(rows.signs, rows.values / scale, rows.paired, rows.shares), baseline_weights)
     mean, error = np.zeros(n), np.zeros((n, n))
     mean[moving] = scale * found
     error[np.ix_(moving, moving)] = scale**2 * covariance
-    return Estimate.normal(mean, error, METHOD)
+    return Estimate.normal(mean, error, METHOD, rows.n_rows)
 
 
 def _distinct(ledger: Ledger, moving: NDArray[np.int64], full: Array | None) -> tuple[Masks, Array, NDArray[np.int64]]:
