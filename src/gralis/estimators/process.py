@@ -36,6 +36,7 @@ _LOOSE, _TIGHT = 0.01, 1.0  # precision of the priors: on log variances, on log 
 _MOST_FADE = 60.0
 _CLEARLY = 1.0  # in log likelihood: which hill is taken must not hang on rounding
 _FAR = 1e25
+N_PARAMETERS = 8  # beside one relevance per feature
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gralis.laws import Array
 
-_LEAST_CONTRASTS = 100
+_LEAST_CONTRASTS = 40
 
 
 @dataclass(frozen=True, eq=False)

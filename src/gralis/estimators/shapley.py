@@ -13,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from gralis.errors import GralisError
 from gralis.estimators import owen
-from gralis.estimators.process import Process, Rows, learn
+from gralis.estimators.process import N_PARAMETERS, Process, Rows, learn
 from gralis.estimators.result import Estimate
 from gralis.laws import Array, Masks
 from gralis.ledger import Ledger
@@ -45,7 +45,7 @@ def estimate(ledger: Ledger, squared_distance: Array, baseline_weights: Array, f
     found, covariance = _posterior(Rows(rows.signs, rows.values / scale, rows.paired, rows.shares), baseline_weights)
     mean, error = np.zeros(n), np.zeros((n, n))
     mean[moving] = scale * found
-    error[np.ix_(moving, moving)] = scale**2 * covariance
+    error[np.ix_(moving, moving)] = scale**2 * _widened(covariance, rows.n_rows)
     return Estimate.normal(mean, error, METHOD, rows.n_rows)
 
 
@@ -116,6 +116,18 @@ def _posterior(rows: Rows, baseline_weights: Array) -> tuple[Array, Array]:
     error = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     mean = across.T @ (error @ pull) + start.mean()
     return mean, across.T @ error @ across
+
+
+def _widened(covariance: Array, n_rows: int) -> Array:
+    """What the parameters add to the error, having been learnt from the rows themselves: p of them from n_rows.
+
+    Everything is a little wider, and a share p / n_rows of the variance is spread evenly: that a feature takes no part
+    in interactions is never known for certain. The sum of the values stays as certain as it was.
+    """
+    n = len(covariance)
+    share = min(1.0, (n + N_PARAMETERS) / n_rows)
+    even = np.trace(covariance) / n * (n * np.eye(n) - 1) / max(n - 1, 1)
+    return np.asarray((1 + 2 * share) * ((1 - share) * covariance + share * even))
 
 
 def _precision(covariance: Array) -> Array:
