@@ -160,10 +160,10 @@ def test_simultaneous_intervals_cover() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [60, 120, 250])
+@pytest.mark.parametrize("budget", [60, 150])
 @pytest.mark.parametrize("name", COVERAGE)
 def test_simultaneous_intervals_cover_over_seeds(name: str, budget: int) -> None:
-    assert sum(covered(name, budget, range(40))) >= 34  # of 40; at 95% fewer has a probability of 0.3%
+    assert sum(covered(name, budget, range(20))) >= 16  # of 20; at 95% fewer has a probability of 0.3%
 
 
 def test_a_tolerance_stops_the_run_and_says_so() -> None:

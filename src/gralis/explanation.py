@@ -170,7 +170,7 @@ class Explanation:
         if self.plan["estimator"] != "shapley":
             return needed
         n_baselines, moving = len(self.baseline_weights), int((self.squared_distance > 0).any(0).sum())
-        return min(needed, (2**moving - 1) * n_baselines + 1)
+        return min(needed, ((1 << moving) - 1) * n_baselines + 1)
 
     @cached_property
     def residual(self) -> Residual:
