@@ -12,7 +12,6 @@ import json
 import multiprocessing
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -82,7 +81,6 @@ def cell_of(name: str, budget: int, n_seeds: int) -> Cell:
 
 def our_error(known: Game, budget: int, n_seeds: int) -> dict[str, float]:
     errors, calls = [], []
-    began = time.perf_counter()
     for seed in range(n_seeds):
         counted = Counted(known.value)
         model = gralis.models.blackbox(counted)
@@ -91,19 +89,17 @@ def our_error(known: Game, budget: int, n_seeds: int) -> dict[str, float]:
         assert counted.calls == counted.distinct <= budget, "a coalition was evaluated twice, or one too many"
         errors.append(found.values - known.shapley)
         calls.append(counted.calls)
-    return {"rmse": _rms(errors), "calls": max(calls), "seconds": (time.perf_counter() - began) / n_seeds}
+    return {"rmse": _rms(errors), "calls": max(calls)}
 
 
 def peer_error(peer: str, known: Game, budget: int, n_seeds: int) -> dict[str, float]:
     errors, calls, distinct = [], [], []
-    began = time.perf_counter()
     for seed in range(n_seeds):
         counted = Counted(known.value)
         errors.append(estimate(peer, counted, known.n_features, budget, seed) - known.shapley)
         calls.append(counted.calls)
         distinct.append(counted.distinct)
-    seconds = (time.perf_counter() - began) / n_seeds
-    return {"rmse": _rms(errors), "calls": max(calls), "distinct": max(distinct), "seconds": seconds}
+    return {"rmse": _rms(errors), "calls": max(calls), "distinct": max(distinct)}
 
 
 def _result(cells: Sequence[Cell], n_seeds: int) -> dict[str, Any]:
@@ -134,7 +130,6 @@ def show(result: dict[str, Any]) -> str:
             "ours": cell["ours"]["rmse"],
             "ratio": cell["ratio"],
             "calls": cell["ours"]["calls"],
-            "seconds": cell["ours"]["seconds"],
         }
         for cell in result["cells"]
     ]
