@@ -157,14 +157,21 @@ class Explanation:
         return baseline_spread(self.ledger, self._laws, self.baseline_weights, self.names, self.estimate.exact)
 
     def budget_for(self, tolerance: float, level: float = 0.95) -> int:
-        """Gradients at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law."""
+        """Gradients at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law.
+
+        Forwards where the plan has no rays; of plan="values" never more than all coalitions take.
+        """
         if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.floating) or not tolerance > 0:
             raise bad("tolerance", "budget_for", "a number > 0", repr(tolerance))
         spent = self.cost.n_gradients or self.cost.n_forwards
         widest = float(self._half_widths(probability(level, "level", "budget_for")).max())
         if np.isnan(widest) or not self.delta:
             raise GralisError("No budget can be named: the half-widths are unknown, or F(x) = F(x').")
-        return int(np.ceil(spent * max(1.0, (widest / (tolerance * abs(self.delta))) ** 2)))
+        needed = int(np.ceil(spent * max(1.0, (widest / (tolerance * abs(self.delta))) ** 2)))
+        if self.plan["estimator"] != "shapley":
+            return needed
+        n_baselines, moving = len(self.baseline_weights), int((self.squared_distance > 0).any(0).sum())
+        return min(needed, ((1 << moving) - 1) * n_baselines + 1)
 
     @cached_property
     def residual(self) -> Residual:
@@ -203,6 +210,8 @@ class Explanation:
     def with_kernel(self, kernel: object) -> Explanation:
         """The explanation under another kernel, from the same ledger: no model call."""
         kernel = as_kernel(kernel)
+        if self.plan["estimator"] == "shapley":
+            raise GralisError("plan='values' gives Shapley values, which have no kernel; use plan='endpoint' for one.")
         if isinstance(self.ledger, FoldedLedger):
             found = self.ledger.estimate(kernel)
         else:
@@ -310,7 +319,10 @@ class Explanation:
         return from_ledger.interactions(self, order, index)
 
     def extend(self, budget: int) -> Explanation:
-        """Go on from the same ledger with `budget` more gradients: more replicates of the same plan."""
+        """Go on from the same ledger with `budget` more gradients: more replicates of the same plan.
+
+        Of a plan without rays the budget counts forwards.
+        """
         if self._continue is None:
             raise GralisError(
                 "This explanation cannot be extended: it was loaded from a file, re-weighted, or is already exact. "

@@ -38,6 +38,11 @@ def baseline_spread(
     ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, names: Sequence[str], exact: bool
 ) -> BaselineSpread:
     """From the rays of every baseline that has at least two of them; `exact`: all rays are there, none is a draw."""
+    if not ledger.nodes_per_ray.any():
+        raise GralisError(
+            "The spread over baselines is read off rays, and this ledger has coalition values only; explain with a "
+            "plan that has rays, or against each baseline on its own."
+        )
     counted = ledger.replicate >= 0
     draws = importance(ledger, laws, baseline_weights) * ledger.rays  # each sums up to phi / n_replicates
     groups, shares = [], []
