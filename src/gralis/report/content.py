@@ -18,6 +18,7 @@ from gralis.explainers import Attribution
 from gralis.explanation import Explanation, _strict
 from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian, Uniform
+from gralis.labels import describe
 from gralis.laws import Array
 from gralis.report import words
 from gralis.report.embedded import pack
@@ -29,7 +30,7 @@ SCHEMA = "gralis.report/1"
 LEVEL = 0.95
 _MOST_LISTED = 400  # features
 _MOST_PAIRED = 120  # features for which pairs are computed
-_N_PAIRS, _N_PARTNERS = 12, 3
+_N_PAIRS, _N_PARTNERS = 8, 3
 _NOUNS = {"columns": "column", "tokens": "token", "windows": "window", "channels": "channel", "groups": "group"}
 
 
@@ -42,17 +43,16 @@ def content(
     beside: Sequence[Explanation] = (),
 ) -> dict[str, Any]:
     """The report of an explanation in plain values, ready for JSON."""
-    for other in beside:
-        if getattr(other, "names", None) is None or tuple(other.names) != tuple(e.names):
-            raise bad("beside", "report", "explanations of the same features", "one with other features")
+    _check(e, title, label, beside)
     listed = np.sort(np.argsort(-np.abs(np.nan_to_num(e.values)), kind="stable")[:_MOST_LISTED])
     owned = owners(e)
+    seen = _picture(e, image, owned)
     found: dict[str, Any] = {
         "schema": SCHEMA,
         "title": title or (f"Why {label}?" if label else "Why this output?"),
         "prediction": _prediction(e, label),
         "features": _features(e, listed, owned),
-        "picture": _or_missing(lambda: _picture(e, image, owned)),
+        "picture": seen,
         "methods": [_gralis(e, listed), *_others(e, listed)],
         "kernel": _kernel(e),
         "rows": _or_missing(lambda: _rows(e)),
@@ -121,12 +121,23 @@ def _settings(e: Explanation, listed: Any) -> list[str]:
     ]
 
 
+def _check(e: Explanation, title: object, label: object, beside: Sequence[object]) -> None:
+    for name, value in (("title", title), ("label", label)):
+        if value is not None and not isinstance(value, str):
+            raise bad(name, "report", "a text or None", repr(value))
+    for other in beside:
+        if not isinstance(other, Explanation):
+            raise bad("beside", "report", "explanations of the same features", type(other).__name__)
+        if other.features.shapes != e.features.shapes or tuple(other.names) != tuple(e.names):
+            raise bad("beside", "report", "explanations of the same features", f"one with {other.features}")
+
+
 def _picture(e: Explanation, image: object, owned: Any) -> dict[str, Any]:
-    if owned is None:
-        if image is not None:
-            raise bad("image", "report", "None unless x is one picture", "an image")
-        raise GralisError("This input is not a picture, so its values are shown as bars.")
-    return picture(e, image, owned)
+    if owned is not None:
+        return picture(e, image, owned)
+    if image is not None:
+        raise bad("image", "report", f"None, as x of shape {e.features.shapes[0]} is no picture", describe(image))
+    return {"missing": "This input is not a picture, so its values are shown as bars."}
 
 
 def _gralis(e: Explanation, listed: Any) -> dict[str, Any]:

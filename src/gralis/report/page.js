@@ -27,10 +27,13 @@ function sigmaWords(sigma) {
   return sigma === null ? "a kernel of its own" : sigma === Infinity ? "σ = ∞ (uniform)" : `σ = ${number(sigma)}`;
 }
 
-// The features that act together with one, strongest evidence first.
+// The features that act together with one, strongest evidence first; what might as well be nothing is left out.
 function partnersOf(i) {
-  if (CONTENT.interactions.missing) return [];
-  return CONTENT.interactions.pairs.filter(({ pair }) => pair.includes(i)).slice(0, 3)
+  const { missing: none, pairs, exact } = CONTENT.interactions;
+  if (none) return [];
+  const most = Math.max(...pairs.map((pair) => Math.abs(pair.value)));
+  const stands = ({ value, stderr }) => (exact ? Math.abs(value) > 0.01 * most : known(stderr) && Math.abs(value) > 2 * stderr);
+  return pairs.filter((pair) => pair.pair.includes(i) && stands(pair)).slice(0, 3)
     .map((pair) => ({ j: pair.pair[0] === i ? pair.pair[1] : pair.pair[0], pair }));
 }
 
@@ -218,7 +221,7 @@ function start() {
   const { prediction: p, features, methods } = CONTENT;
   document.getElementById("title").textContent = CONTENT.title;
   replace("summary", ...CONTENT.summary.map((sentence) => make("p", {}, sentence)));
-  const figures = [["Output for this input", number(p.f_x, 4)], ["Output for the baseline", number(p.f_baseline, 4)], ["Difference to explain", signed(p.delta)], [`Sum over ${features.n} ${NOUN}s`, signed(methods[0].sum)]];
+  const figures = [["Output for this input", number(p.f_x)], ["Output for the baseline", number(p.f_baseline)], ["Difference to explain", signed(p.delta)], [`Sum over ${features.n} ${NOUN}s`, signed(methods[0].sum)]];
   replace("figures", ...figures.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
   const remarks = document.getElementById("remarks");
   remarks.hidden = !CONTENT.remarks.length;

@@ -14,7 +14,7 @@ function showPanel(content, shown, i, partners) {
   const sentence = value === 0 ? `This ${noun} has no influence.`
     : half === 0 ? `It ${verb} the output; no sampling error.`
     : !known(half) ? `It seems to ${value > 0 ? "raise" : "lower"} the output; how far off that may be is not known.`
-    : certain(value, half) ? `It ${verb} the output: between ${signed(low)} and ${signed(high)}, with all others at ${percent(prediction.level)}.`
+    : certain(value, half) ? `It ${verb} the output: between ${signed(low)} and ${signed(high)} (${percent(prediction.level)}, for all ${noun}s together).`
     : `Its sign is not certain: between ${signed(low)} and ${signed(high)}.`;
   const facts = make("dl", {},
     make("dt", {}, "Rank"), make("dd", {}, `${shown.order.indexOf(i) + 1} of ${features.n}`),
@@ -39,7 +39,7 @@ function showPanel(content, shown, i, partners) {
   if (partners.length) {
     parts.push(make("h4", {}, "Acts together with"), make("ul", {}, ...partners.map(({ j, pair }) => make("li", {},
       make("span", {}, features.names[j]), make("span", { class: side(pair.value) }, `${signed(pair.value)}${margin(pair.half_width)}`)))));
-  } else if (interactions.missing) parts.push(make("h4", {}, "Acts together with"), missing(interactions));
+  } else parts.push(make("p", { class: "small" }, interactions.missing ? "" : `No pair with another ${noun} stands out.`));
   replace("panel", ...parts);
 }
 
@@ -63,9 +63,9 @@ function showTable(content, shown, chosen, choose) {
   make("td", { class: `right ${side(shown.values[i])}` }, `${signed(shown.values[i])}${margin(shown.half[i])}`),
   make("td", { class: "right wide" }, prediction.delta ? percent(shown.values[i] / prediction.delta) : "–")));
   const head = make("tr", {}, make("th", { scope: "col", class: "right" }, "#"), make("th", { scope: "col" }, capital(features.noun)),
-    make("th", { scope: "col" }, "against | for"), make("th", { scope: "col", class: "right" }, shown.exact ? "φ" : `φ ± half-width`),
+    make("th", { scope: "col" }, "value and interval"), make("th", { scope: "col", class: "right" }, shown.exact ? "φ" : `φ ± half-width`),
     make("th", { scope: "col", class: "right wide" }, "share"));
-  const table = make("table", { class: all ? "all" : "" }, make("caption", { class: "small", style: { textAlign: "left", paddingBottom: "8px" } },
+  const table = make("table", { class: all ? "bars all" : "bars" }, make("caption", { class: "small", style: { textAlign: "left", paddingBottom: "8px" } },
     shown.caption), make("thead", {}, head), make("tbody", {}, ...rows));
   const more = rows.length > N_ROWS ? make("button", { type: "button", id: "more", "aria-expanded": String(all), onclick: (event) => {
     const open = table.classList.toggle("all");
@@ -102,13 +102,13 @@ function showResidual(content, shown) {
     const drawn = bar(value, null, low - room, high + room, at, k ? "" : side(value));
     drawn.append(make("span", { class: "end-mark", style: { left: `${100 * (prediction.delta - low + room) / (high - low + 2 * room)}%` } }));
     at += value;
-    return make("tr", {}, make("td", {}, name, make("span", { class: "detail" }, why)), make("td", { class: "bar-cell" }, drawn),
+    return make("tr", { class: "unranked" }, make("td", {}, name, make("span", { class: "detail" }, why)), make("td", { class: "bar-cell" }, drawn),
       make("td", { class: "right" }, `${signed(value)}${half === null ? "" : margin(half)}`));
   });
-  rows.push(make("tr", {}, make("td", {}, make("strong", {}, "The difference")), make("td", { class: "bar-cell" }), make("td", { class: "right" }, make("strong", {}, signed(prediction.delta)))));
+  rows.push(make("tr", { class: "unranked" }, make("td", {}, make("strong", {}, "The difference")), make("td", { class: "bar-cell" }), make("td", { class: "right" }, make("strong", {}, signed(prediction.delta)))));
   replace("residual-box",
     make("p", {}, `The output is ${number(prediction.f_x)} for the input and ${number(prediction.f_baseline)} for the baseline. The values add up to ${number(shown.sum)}; ${Math.abs(rest) <= 1e-9 * Math.abs(prediction.delta) ? "nothing remains." : `the remaining ${signed(rest)} belongs to no single ${features.noun}. The dotted line is the difference to be explained.`}`),
-    make("div", { class: "scroll" }, make("table", {}, make("tbody", {}, ...rows))),
+    make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))),
     residual.missing && shown.own ? missing(residual) : null);
 }
 
@@ -136,15 +136,15 @@ function showInteractions(content) {
   if (part.missing) return replace("interactions-box", missing(part));
   const pairs = part.pairs.slice(0, part.first), clear = pairs.filter((pair) => certain(pair.value, pair.half_width)).length;
   const reach = Math.max(...pairs.map((pair) => Math.abs(pair.value) + (known(pair.stderr) ? 2 * pair.stderr : 0))) || 1;
-  const rows = pairs.map((pair) => make("tr", {},
+  const rows = pairs.map((pair) => make("tr", { class: "unranked" },
     make("td", {}, pair.pair.map((i) => features.names[i]).join(" and "), make("span", { class: "detail" }, pair.value > 0 ? "together more than each for itself" : "overlap: together less than each for itself")),
     make("td", { class: "bar-cell" }, bar(pair.value, known(pair.stderr) ? 2 * pair.stderr : null, -reach, reach)),
-    make("td", { class: `right ${side(pair.value)}` }, `${signed(pair.value)}${part.exact ? "" : ` (standard error ${number(pair.stderr, 2)})`}`)));
+    make("td", { class: `right ${side(pair.value)}` }, `${signed(pair.value)}${part.exact ? "" : margin(known(pair.stderr) ? 2 * pair.stderr : null)}`)));
   const told = part.exact ? "These are exact." : clear ? `${clear} of the pairs listed can be told from zero when all pairs are judged at once.`
     : "With this budget no pair can be told from zero when all pairs are judged at once; listed are those for which there is most to say.";
   return replace("interactions-box", make("p", {}, `How much more, or less, two ${features.noun}s do together than each for itself (Shapley interaction index). ${told}`),
-    make("div", { class: "scroll" }, make("table", {}, make("tbody", {}, ...rows))),
-    part.exact ? null : make("p", { class: "small" }, "Lines: two standard errors."));
+    make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))),
+    part.exact ? null : make("p", { class: "small" }, "Lines and ±: two standard errors of each pair on its own."));
 }
 
 function showRemoval(content) {
@@ -154,12 +154,12 @@ function showRemoval(content) {
   if (!order.length) return replace("removal-box", make("p", { class: "missing" }, `No coalition of all but one ${noun} was evaluated, so the output without a ${noun} is not known. What each does alone is in the panel above.`));
   const ends = order.flatMap((i) => [-part.drop[i] - (part.half_width[i] || 0), -part.drop[i] + (part.half_width[i] || 0)]);
   const low = 1.03 * Math.min(...ends, 0), high = 1.03 * Math.max(...ends, 0);
-  const rows = order.slice(0, N_REMOVED).map((i) => make("tr", {}, make("td", {}, features.names[i], make("span", { class: "detail" }, features.where[i])),
+  const rows = order.slice(0, N_REMOVED).map((i) => make("tr", { class: "unranked" }, make("td", {}, features.names[i], make("span", { class: "detail" }, features.where[i])),
     make("td", { class: "bar-cell" }, bar(-part.drop[i], part.half_width[i], low, high)),
     make("td", { class: "right" }, `${number(prediction.f_x)} → ${number(prediction.f_x - part.drop[i])}${margin(part.half_width[i])}`, make("span", { class: "detail" }, part.measured[i] ? "measured" : "estimated"))));
   const count = part.measured.filter(Boolean).length;
   const how = count === part.measured.length ? `Every one of these outputs was measured.`
     : `${count} of ${part.measured.length} outputs were measured; the others are estimated from the coalitions that were, with their ±.`;
   return replace("removal-box", make("p", {}, `The output if one ${noun} went to its baseline and all others stayed; the largest changes first. ${how} A small change does not mean that the ${noun} is unimportant: others may stand in for it.`),
-    make("div", { class: "scroll" }, make("table", {}, make("tbody", {}, ...rows))));
+    make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))));
 }

@@ -36,8 +36,8 @@ function compare(all, features) {
   const apart = (i) => all.slice(1).some((each) => Math.abs(each.values[i] - first.values[i]) > each.half_width[i] + first.half_width[i]);
   const rows = order.map((i) => make("tr", {}, make("td", {}, features.names[i], make("span", { class: "detail" }, features.where[i])),
     ...all.map((each) => make("td", { class: `right ${side(each.values[i])}` }, `${signed(each.values[i])}${margin(each.half_width[i])}`)),
-    make("td", {}, apart(i) ? "differ clearly" : "may be equal")));
-  const head = make("tr", {}, make("th", { scope: "col" }, capital(noun)), ...all.map((each) => make("th", { scope: "col", class: "right" }, each.prediction.baseline)), make("th", { scope: "col" }, "the two"));
+    make("td", { class: "wide" }, apart(i) ? "differ clearly" : "may be equal")));
+  const head = make("tr", {}, make("th", { scope: "col" }, capital(noun)), ...all.map((each) => make("th", { scope: "col", class: "right" }, each.prediction.baseline)), make("th", { scope: "col", class: "wide" }, all.length > 2 ? "all of them" : "the two"));
   const top = (each) => each.values.map((v, i) => i).sort((a, b) => Math.abs(each.values[b]) - Math.abs(each.values[a])).slice(0, 5);
   const sentences = all.slice(1).map((each) => {
     const same = top(each).filter((i) => top(first).includes(i)).length, turned = each.values.filter((v, i) => v * first.values[i] < 0 && certain(v, each.half_width[i]) && certain(first.values[i], first.half_width[i])).length;

@@ -101,16 +101,12 @@ def summary(c: Mapping[str, Any]) -> list[str]:
     """The whole report in a few sentences, from its content."""
     p, features, phi = c["prediction"], c["features"], c["methods"][0]
     what = f"for {p['label']} " if p["label"] else ""
-    sentences = [
-        f"The model's output {what}is {number(p['f_x'])} for this input and {number(p['f_baseline'])} for the "
-        f"baseline, {_meaning(p)}. This report says which {features['noun']}s make that difference of "
-        f"{signed(p['delta'])}, and how sure one can be."
-    ]
-    return [*sentences, *_strongest(features, phi), *_certainty(features, phi), *_rest(c)]
-
-
-def _meaning(p: Mapping[str, Any]) -> str:
-    return f"the input to which it is compared ({p['baseline']})"
+    opening = (
+        f"The model's output {what}is {number(p['f_x'])} for this input, against {number(p['f_baseline'])} for the "
+        f"baseline with which it is compared ({p['baseline']}). This report says which {features['noun']}s make that "
+        f"difference of {signed(p['delta'])}, and how sure one can be."
+    )
+    return [opening, " ".join([*_strongest(features, phi), *_certainty(features, phi)]), _rest(c)]
 
 
 def _strongest(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]:
@@ -144,24 +140,26 @@ def _certainty(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]
     noun, total = features["noun"], features["n"]
     among = f"Of {plural(total, noun)}" if total == len(pairs) else f"Of the {len(pairs)} {noun}s listed"
     if all(h == 0 for _, h in pairs):
-        none = f", {open_} have none" if open_ else ""
-        return [f"{among}, {above} raise the output and {below} lower it{none}; no sampling error is involved."]
+        idle = f", {open_} do neither" if open_ else ""
+        told = f"{above or 'none'} raise the output and {below or 'none'} lower it{idle}"
+        return [f"{among}, {told}; no sampling error is involved."]
     unclear = f"; for {open_} the sign is not certain" if open_ else ""
-    return [f"{among}, {above} clearly raise the output and {below} clearly lower it{unclear}."]
+    return [f"{among}, {above or 'none'} clearly raise the output and {below or 'none'} clearly lower it{unclear}."]
 
 
-def _rest(c: Mapping[str, Any]) -> list[str]:
+def _rest(c: Mapping[str, Any]) -> str:
+    """Whether the values add up to the difference, and why not."""
     p, total = c["prediction"], c["residual"]["sum"]
     noun = c["features"]["noun"]
     if abs(total - p["delta"]) <= 0.02 * abs(p["delta"]):
-        return [f"Together the {noun}s account for the whole difference."]
+        return f"Together the {noun}s account for the whole difference."
     more = abs(total) > abs(p["delta"]) and total * p["delta"] > 0
     reason = (
         f"more than the difference itself: {noun}s overlap, and a few of them already bring most of the output"
         if more
         else f"not the whole difference: the rest appears only when many {noun}s act together"
     )
-    return [f"The values add up to {number(total)}, {reason}; the remainder is accounted for below."]
+    return f"The values add up to {number(total)}, {reason}. What remains is accounted for below."
 
 
 def _capital(text: str) -> str:
