@@ -6,9 +6,7 @@ import json
 import math
 import shutil
 import subprocess
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +17,7 @@ from gralis import Gaussian, Uniform
 from gralis.archive import plain
 from gralis.report.page import arithmetic
 from gralis.report.rows import rows
-
-sys.path.insert(0, str(Path(__file__).parent))
-from models import network, row, shared  # noqa: E402
+from report_cases import network, row, shared
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import shutil
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,9 +19,7 @@ import pytest
 import gralis
 from gralis import Gaussian, Uniform
 from gralis.report import words
-
-sys.path.insert(0, str(Path(__file__).parent))
-from models import HOSTILE, exhaustive, picture, shared  # noqa: E402
+from report_cases import HOSTILE, exhaustive, picture, shared
 
 pytestmark = pytest.mark.browser
 SIGMAS = (0.2, 0.4, 0.75, 2.0, math.inf)
@@ -35,7 +32,7 @@ Open = Callable[..., Any]
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium; in CI a missing one is a failure, elsewhere a skip."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = shutil.which("chromium") or shutil.which("google-chrome")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -57,7 +54,9 @@ def open_page(browser: Any) -> Iterator[Open]:
     contexts = []
 
     def opened(path: Path, **options: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1100, "height": 900}, "accept_downloads": True, **options})
+        context = browser.new_context(
+            **{"viewport": {"width": 1100, "height": 900}, "accept_downloads": True, **options}
+        )
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
@@ -81,7 +80,9 @@ def settled(page: Any) -> None:
 
 def table(page: Any, what: str = "value") -> np.ndarray:
     """The column behind the ranked table, in the order of the features."""
-    rows = page.eval_on_selector_all("#table-box tr[data-row]", f"rows => rows.map(r => [r.dataset.row, r.dataset.{what}])")
+    rows = page.eval_on_selector_all(
+        "#table-box tr[data-row]", f"rows => rows.map(r => [r.dataset.row, r.dataset.{what}])"
+    )
     found = np.full(len(rows), np.nan)
     for i, value in rows:
         found[int(i)] = float(value) if value else np.nan
@@ -218,10 +219,11 @@ def test_the_keyboard_reaches_everything(reports: Any, open_page: Open) -> None:
         explanation.names[int(order[0])]
     )
     stops = set()
+    here = "(({ id, className, name }) => id || className.baseVal || name || '')(document.activeElement)"
     page.evaluate("document.activeElement.blur()")
     for _ in range(60):
         page.keyboard.press("Tab")
-        stops.add(page.evaluate("document.activeElement.id || document.activeElement.className.baseVal || document.activeElement.name || ''"))
+        stops.add(page.evaluate(here))
     assert {"theme", "print", "method", "sigma", "sigma-number", "region", "save-json", "save-csv"} <= stops
 
 

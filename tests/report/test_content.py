@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import sys
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,9 +21,7 @@ from gralis.estimators import removal
 from gralis.report import archive_of, content, content_of, words
 from gralis.report.outline import outline
 from gralis.report.png import png
-
-sys.path.insert(0, str(Path(__file__).parent))
-from models import HOSTILE, exhaustive, network, picture, row, shared  # noqa: E402
+from report_cases import HOSTILE, exhaustive, network, picture, row, shared
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +87,9 @@ def test_removal_is_measured_where_the_row_is_there() -> None:
     without = x.repeat(6, 1) * (1 - torch.eye(6, dtype=torch.float64))
     np.testing.assert_allclose(found["drop"], (f(x[None]) - f(without)).numpy(), atol=1e-9)
     alone = x * torch.eye(6, dtype=torch.float64)
-    np.testing.assert_allclose(found["alone"], (f(alone) - f(torch.zeros(1, 6, dtype=torch.float64))).numpy(), atol=1e-9)
+    np.testing.assert_allclose(
+        found["alone"], (f(alone) - f(torch.zeros(1, 6, dtype=torch.float64))).numpy(), atol=1e-9
+    )
     assert all(found["measured"])
     assert set(found["half_width"]) == {0.0}
 
@@ -139,7 +138,9 @@ def test_an_image_must_have_the_pixels_of_x(pictured: gralis.Explanation, sample
     with pytest.raises(GralisError, match="NaN"):
         content(pictured, image=np.full((64, 64, 3), np.nan))
     grey = np.linspace(0, 1, 64 * 64).reshape(64, 64)
-    shown = [content(pictured, image=image)["picture"]["pixels"] for image in (grey, torch.tensor(grey).repeat(3, 1, 1))]
+    shown = [
+        content(pictured, image=image)["picture"]["pixels"] for image in (grey, torch.tensor(grey).repeat(3, 1, 1))
+    ]
     assert shown[0] == shown[1]
     with pytest.raises(GralisError, match="no picture"):
         content(sampled, image=np.zeros((8, 8)))
@@ -275,7 +276,9 @@ def test_an_altered_report_is_refused(tmp_path: Path, sampled: gralis.Explanatio
         gralis.load(tmp_path / "other.html")
 
 
-def test_writing_is_all_or_nothing(tmp_path: Path, sampled: gralis.Explanation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_is_all_or_nothing(
+    tmp_path: Path, sampled: gralis.Explanation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(GralisError, match="does not exist"):
         sampled.report(tmp_path / "nowhere" / "why.html")
     path = sampled.report(tmp_path / "why.html")

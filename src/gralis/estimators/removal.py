@@ -1,7 +1,7 @@
 """v(F) - v(F \\ i): by how much the output would fall if feature i alone went to its baseline.
 
-Exact where the coalition of all other features was evaluated. Elsewhere the rows say which games are likely (the
-Gaussian process of `process`), and the values of those games at F \\ i have a mean, reported, and a variance, the error.
+Exact where the coalition of all other features was evaluated. Elsewhere the rows say which games are likely
+(`process`), and the values of those games at F \\ i have a mean, reported, and a variance, the error.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ def pack(e: Explanation) -> dict[str, Any]:
     compressed = zlib.compress(data, 9)
     if len(compressed) > _MOST_BYTES:
         size = f"{len(compressed) / 2**20:.0f} MiB"
-        return {"missing": f"The saved explanation is too large for a page ({size}); keep the file of explanation.save."}
+        return {
+            "missing": f"The saved explanation is too large for a page ({size}); keep the file of explanation.save."
+        }
     return {
         "encoding": "zlib+base64",
         "bytes": len(data),

@@ -81,10 +81,8 @@ def _pixels(image: object, shape: Shape, name: str, like: object = None) -> NDAr
     from their smallest to their largest (or those of `like`)."""
     array = _numbers(image, name)
     full = array.shape
-    if array.ndim == 3:
-        array = np.moveaxis(array, 0 if full[1:] == shape else 2, -1)
-    else:
-        array = array[..., None]
+    first = 0 if full[1:] == shape else 2
+    array = np.moveaxis(array, first, -1) if array.ndim == 3 else array[..., None]
     if array.shape[:2] != shape:
         raise bad(name, "report", f"a picture of {shape[0]} x {shape[1]} pixels, as x has", f"shape {full}")
     low, high = _range(array if like is None else _numbers(like, name))
@@ -108,9 +106,9 @@ def _numbers(image: object, name: str) -> Array:
 def _range(array: Array) -> tuple[float, float]:
     """From black to white."""
     low, high = float(array.min()), float(array.max())
-    if 0 <= low and high <= 1:
+    if low >= 0 and high <= 1:
         return 0.0, 1.0
-    if 0 <= low and high <= 255 and (array == np.round(array)).all():
+    if low >= 0 and high <= 255 and (array == np.round(array)).all():
         return 0.0, 255.0
     return low, high if high > low else low + 1.0
 
