@@ -42,7 +42,7 @@ function signed(value) { return known(value) && value > 0 ? `+${number(value)}` 
 
 function margin(half) {
   if (half === 0) return "";
-  return known(half) ? ` ± ${number(half, 2)}` : " ± unknown";
+  return known(half) ? ` ±\u00a0${number(half, 2)}` : " ±\u00a0unknown";
 }
 
 function percent(share) {

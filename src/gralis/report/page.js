@@ -110,7 +110,7 @@ function received(found) {
   const status = document.getElementById("status");
   if (found.error) {
     document.body.dataset.busy = "false";
-    status.textContent = `No value for ${sigmaWords(found.sigma)}: ${found.error}. The values shown are for another σ.`;
+    status.textContent = `No final value for ${sigmaWords(found.sigma)}: ${found.error}. What is shown is not to be relied on; explanation.with_kernel computes it in Python.`;
     return;
   }
   state.recomputed = { values: Array.from(found.values), stderr: Array.from(found.stderr), half: Array.from(found.half, (h) => (Number.isFinite(h) ? h : null)),
@@ -165,6 +165,7 @@ function wireSigma() {
     else { document.getElementById("status").textContent = "σ must be a number above 0, or inf."; showSigma(); }
   });
   document.getElementById("sigma-reset").addEventListener("click", asExplained);
+  document.getElementById("status").textContent = "Move the slider and every value is recomputed right here from the ledger, without the model.";
   showSigma();
 }
 
@@ -198,6 +199,7 @@ function wirePicture() {
   const { picture } = CONTENT, figure = document.getElementById("figure");
   if (picture.missing) { // bars take the picture's place
     document.getElementById("ranking").hidden = true;
+    figure.parentElement.classList.add("bars-only");
     figure.append(document.getElementById("table-box"));
     return;
   }

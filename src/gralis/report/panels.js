@@ -21,8 +21,8 @@ function showPanel(content, shown, i, partners) {
     make("dt", {}, "Share of the difference"), make("dd", {}, prediction.delta ? percent(value / prediction.delta) : "–"));
   if (removal && !removal.missing) {
     if (known(removal.drop[i])) {
-      const how = removal.measured[i] ? "measured" : `estimated${margin(removal.half_width[i])}`;
-      facts.append(make("dt", {}, `Output if it were gone (${how})`), make("dd", {}, number(prediction.f_x - removal.drop[i])));
+      facts.append(make("dt", {}, `Output if it were gone (${removal.measured[i] ? "measured" : "estimated"})`),
+        make("dd", {}, `${number(prediction.f_x - removal.drop[i])}${margin(removal.half_width[i])}`));
     }
     if (removal.alone && known(removal.alone[i])) {
       facts.append(make("dt", {}, "Output if it were alone (measured)"), make("dd", {}, number(prediction.f_baseline + removal.alone[i])));
@@ -37,8 +37,9 @@ function showPanel(content, shown, i, partners) {
     facts,
   ];
   if (partners.length) {
-    parts.push(make("h4", {}, "Acts together with"), make("ul", {}, ...partners.map(({ j, pair }) => make("li", {},
-      make("span", {}, features.names[j]), make("span", { class: side(pair.value) }, `${signed(pair.value)}${margin(pair.half_width)}`)))));
+    const told = interactions.exact ? "Acts together with" : "Acts together with (± two standard errors)";
+    parts.push(make("h4", {}, told), make("ul", {}, ...partners.map(({ j, pair }) => make("li", {}, make("span", {}, features.names[j]),
+      make("span", { class: side(pair.value) }, `${signed(pair.value)}${interactions.exact ? "" : margin(2 * pair.stderr)}`)))));
   } else parts.push(make("p", { class: "small" }, interactions.missing ? "" : `No pair with another ${noun} stands out.`));
   replace("panel", ...parts);
 }

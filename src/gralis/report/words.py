@@ -115,10 +115,10 @@ def _strongest(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]
         return [f"No {features['noun']} has any influence."]
     order = np.argsort(-np.abs(np.nan_to_num(values)), kind="stable")
     first = int(order[0])
-    side = "speaks most for it" if values[first] > 0 else "speaks most strongly against it"
-    detail = features["where"][first]
-    name = f"{features['names'][first]} ({detail})" if detail else features["names"][first]
-    found = [f"{_capital(name)} {side}: {signed(values[first])}{_margin(phi['half_width'][first])}."]
+    side = "raises" if values[first] > 0 else "lowers"
+    name = f"{features['names'][first]} ({features['where'][first]})"
+    amount = f"{signed(values[first])}{_margin(phi['half_width'][first])}"
+    found = [f"The strongest {features['noun']} is {name}; it {side} the output: {amount}."]
     others = [int(i) for i in order[1:4] if abs(values[i]) > 0.25 * abs(values[first])]
     if others:
         described = [f"{features['names'][i]} ({signed(values[i])})" for i in others]
@@ -127,7 +127,7 @@ def _strongest(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]
 
 
 def _margin(half: float | None) -> str:
-    return "" if half == 0 else f" ± {number(half, 2)}"
+    return "" if half == 0 else f" ±\u00a0{number(half, 2)}"
 
 
 def _certainty(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]:
@@ -154,13 +154,6 @@ def _rest(c: Mapping[str, Any]) -> str:
     if abs(total - p["delta"]) <= 0.02 * abs(p["delta"]):
         return f"Together the {noun}s account for the whole difference."
     more = abs(total) > abs(p["delta"]) and total * p["delta"] > 0
-    reason = (
-        f"more than the difference itself: {noun}s overlap, and a few of them already bring most of the output"
-        if more
-        else f"not the whole difference: the rest appears only when many {noun}s act together"
-    )
+    many = f"on average {noun}s do {{}} among few others than when all are there"
+    reason = f"more than the difference itself: {many.format('more')}" if more else f"not all of it: {many.format('less')}"
     return f"The values add up to {number(total)}, {reason}. What remains is accounted for below."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
