@@ -219,6 +219,14 @@ def test_tokens_and_tables_say_what_they_are() -> None:
     assert found["features"]["where"] == ["token 1 of 3", "token 2 of 3", "token 3 of 3"]
 
 
+def test_embedded_tokens_are_no_picture() -> None:
+    tokens = gralis.features.tokens(np.arange(9))
+    explanation = gralis.explain(lambda z: (z**2).mean((1, 2)), torch.ones(9, 16), features=tokens, budget=300)
+    found = content(explanation)
+    assert found["features"]["noun"] == "token"
+    assert "missing" in found["picture"]
+
+
 def test_a_run_that_stopped_early_says_so() -> None:
     remarks = content(shared(tolerance=1e-4, budget=200))["remarks"]
     assert any("not reached" in remark for remark in remarks)

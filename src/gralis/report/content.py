@@ -100,7 +100,7 @@ def _features(e: Explanation, listed: Any, owned: Any) -> dict[str, Any]:
     names = [e.names[int(i)] for i in listed]
     noun = _NOUNS.get(e.features.kind, "feature")
     found = {"n": e.n_features, "index": listed, "names": names, "kind": e.features.kind}
-    if owned is not None and noun not in ("channel", "token", "window") and e.n_features <= _MOST_LISTED:
+    if owned is not None and noun != "channel" and e.n_features <= _MOST_LISTED:
         at = places(owned, e.n_features)
         where = [f"{words.where(place)}, {words.area(place['area'])}" for place in at]
         return {**found, "noun": "region", "where": where, "place": [words.where(p) for p in at], "area": at}

@@ -26,6 +26,8 @@ _FOR, _AGAINST = (214, 96, 77), (67, 147, 195)
 
 def owners(e: Explanation) -> Labels | None:
     """Which features own each pixel, (n_channels, height, width); None where x is not a picture."""
+    if e.features.kind in ("columns", "tokens", "windows"):  # however many axes x has
+        return None
     try:
         found = _owners(e)
     except GralisError:

@@ -154,6 +154,6 @@ def _rest(c: Mapping[str, Any]) -> str:
     if abs(total - p["delta"]) <= 0.02 * abs(p["delta"]):
         return f"Together the {noun}s account for the whole difference."
     more = abs(total) > abs(p["delta"]) and total * p["delta"] > 0
-    many = f"on average {noun}s do {{}} among few others than when all are there"
-    reason = f"more than the difference itself: {many.format('more')}" if more else f"not all of it: {many.format('less')}"
+    much, often = ("more than the difference itself", "more") if more else ("not all of it", "less")
+    reason = f"{much}: on average {noun}s do {often} among few others than when all are there"
     return f"The values add up to {number(total)}, {reason}. What remains is accounted for below."
