@@ -145,7 +145,8 @@ def run(out: Path, image: str, budget: int, segments: int, seed: int, progress: 
     for name, figure in pictures.items():
         figure.savefig(out / f"{name}.png", dpi=100 if name == "overview" else 150)
     explanation.save(out / "explanation.gralis")
-    print(f"Written to {out}: {', '.join(f'{name}.png' for name in pictures)}, explanation.gralis")
+    explanation.report(out / "report.html", image=photo, label=class_name(target))
+    print(f"Written to {out}: {', '.join(f'{name}.png' for name in pictures)}, explanation.gralis, report.html")
     return explanation
 
 

@@ -355,6 +355,24 @@ class Explanation:
 
         return plot(self, kind, **options)
 
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        image: object = None,
+        label: str | None = None,
+        beside: Sequence[Explanation] = (),
+    ) -> Path:
+        """One interactive HTML file that needs no network: what was predicted, why, and how far to trust it.
+
+        `image`: the picture to show, (H, W, 3) or (C, H, W), where x itself is not fit to be seen. `label`: the target
+        in words. `beside`: explanations of the same features, with another baseline, say, shown side by side.
+        """
+        from gralis.report import report
+
+        return report(self, path, title=title, image=image, label=label, beside=beside)
+
     def save(self, path: str | Path) -> Path:
         """Write everything but the model to one file; `gralis.load` reads it back bit for bit."""
         from gralis.archive import save

@@ -52,6 +52,12 @@ def estimate(ledger: Ledger, squared_distance: Array, baseline_weights: Array, f
     return Estimate.normal(mean, error, METHOD, rows.n_rows)
 
 
+def distinct_rows(ledger: Ledger, moving: NDArray[np.int64], baseline_weights: Array, full: Array) -> Rows:
+    """The rows of the process: every coalition once, that of all features first."""
+    masks, values, baseline = _distinct(ledger, moving, full)
+    return _rows(masks, values, baseline, baseline_weights)
+
+
 def _distinct(ledger: Ledger, moving: NDArray[np.int64], full: Array | None) -> tuple[Masks, Array, NDArray[np.int64]]:
     """Every coalition of moving features once for each baseline, the empty one left out, in the order of the rows."""
     known = np.isfinite(ledger.value)
