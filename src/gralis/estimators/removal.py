@@ -51,7 +51,7 @@ def estimated(ledger: Ledger, squared_distance: Array, baseline_weights: Array, 
     drop, variance = np.zeros(n), np.zeros((n, n))
     drop[moving] = scale * (seen.values[0] - reach @ cho_solve(root, seen.values))
     variance[np.ix_(moving, moving)] = scale**2 * (matrix[k:, k:] - reach @ cho_solve(root, reach.T))
-    return Estimate.normal(drop, variance, "games that the rows make likely")
+    return Estimate.normal(drop, variance, "games that the rows make likely", k)
 
 
 def _with_queries(seen: Rows, baseline_weights: Array) -> Rows:
