@@ -7,7 +7,7 @@
 (4,)
 """
 
-from gralis import baselines, canonical, certificates, features, games, models, plans, targets
+from gralis import baselines, canonical, certificates, faithfulness, features, games, methods, models, plans, targets
 from gralis.archive import load
 from gralis.compare import compare
 from gralis.errors import BudgetError, GralisError, ModelError
@@ -43,10 +43,12 @@ __all__ = [
     "compare",
     "cost",
     "explain",
+    "faithfulness",
     "features",
     "games",
     "hoeffding",
     "load",
+    "methods",
     "models",
     "plans",
     "sensitivity",
