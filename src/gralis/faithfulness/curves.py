@@ -138,9 +138,7 @@ def _area(
     if normalise:
         empty, full = (values[0], values[-1]) if adding else (values[-1], values[0])
         if full == empty:
-            raise GralisError(
-                f"F(x) is F with everything replaced, so {name} cannot be normalised by their difference."
-            )
+            raise GralisError(f"F(x) is F with everything replaced, so {name} has no scale to be normalised by.")
         values = (values - empty) / (full - empty)
     curve = Curve(counts / n, values)
     return Score(name, curve.area(), better, curve, here.n_forwards, "normalised" if normalise else "")

@@ -126,10 +126,11 @@ def integrated_gradients(
 ) -> Attribution:
     """phi_i = (x_i - x'_i) times the mean of dF/dx_i on the straight path from x' to x, summed over each feature.
 
-    A ledger is read if it has at least 32 points on that path and n_nodes is not given; else the path is evaluated at
+    A ledger is read if it knows that path well (every coalition evaluated, or at least 32 points there) and n_nodes is
+    not given; else the path is evaluated at
     n_nodes (64, or fewer if the budget says so) midpoints for every baseline.
     """
-    if ledger is not None and n_nodes is None and _points_on_path(ledger) >= _ENOUGH_POINTS:
+    if ledger is not None and n_nodes is None and _knows_path(ledger):
         return ledger_of(model, x, target, baseline, features, budget, seed, batch_size, ledger).integrated_gradients()
     with evaluator_of(model, x, baseline, target, features, batch_size) as evaluator:
         problem = evaluator.problem
@@ -182,8 +183,9 @@ def ledger_of(
     return ledger if kernel is None or ledger.kernel == as_kernel(kernel) else ledger.with_kernel(kernel)
 
 
-def _points_on_path(ledger: Explanation) -> int:
+def _knows_path(ledger: Explanation) -> bool:
     rows = ledger.ledger
     if isinstance(rows, FoldedLedger):
-        return 0
-    return int(rows.nodes_per_ray[rows.masks.all(1)].sum())
+        return False
+    n_points = int(rows.nodes_per_ray[rows.masks.all(1)].sum())
+    return n_points >= _ENOUGH_POINTS or (ledger.estimate.exact and n_points > 0)
