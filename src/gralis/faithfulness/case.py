@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gralis.errors import GralisError, ModelError, bad
-from gralis.evaluate import Evaluator
 from gralis.faithfulness.impute import NoisyLinear
 from gralis.features import Features, groups
 from gralis.labels import describe, to_numpy
 from gralis.laws import Array, Masks
 from gralis.models.blame import blame
+from gralis.models.protocol import Guarded
 from gralis.plans import whole
 from gralis.problem import Problem
 from gralis.targets import Target
 
 Level = Literal["region", "pixel"]
-BATCH = 64
+BatchSize = int | Literal["auto"]
+_NUMBERS = 2**22  # of the input in one batch: 27 images of 3 x 224 x 224
+_MOST = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +37,11 @@ class Case:
     """An attribution `values` (n_features,) of one input; `outputs` gives F with features removed, batch by batch."""
 
     values: Array
-    evaluator: Evaluator
+    problem: Problem
     imputer: NoisyLinear | None  # in place of the problem's baseline
     batch_size: int
     seed: int
-
-    @property
-    def problem(self) -> Problem:
-        return self.evaluator.problem
+    forwards: Counter[str] = field(default_factory=Counter)  # of every model, by its one key "n"
 
     @property
     def features(self) -> Features:
@@ -48,31 +49,48 @@ class Case:
 
     @property
     def n_forwards(self) -> int:
-        return self.evaluator.cost.n_forwards
+        return self.forwards["n"]
 
     def endpoints(self) -> tuple[float, float]:
         """F(x), and F with every feature removed."""
-        if self.imputer is None:
-            f_x, f_baselines = self._ends
-            return f_x, float(self.problem.baselines.weights @ f_baselines)
         everyone = np.ones((1, self.features.n_features), dtype=bool)
-        both = self.outputs(np.concatenate([everyone, ~everyone]))
-        return float(both[0]), float(both[1])
-
-    @cached_property
-    def _ends(self) -> tuple[float, Array]:
-        return self.evaluator.endpoints()
+        f_x, f_baseline = self.outputs(np.concatenate([everyone, ~everyone]))
+        return float(f_x), float(f_baseline)
 
     def outputs(self, kept: Masks) -> Array:
         """F with the features that are not kept replaced, one number per row of `kept` (rows, n_features)."""
         if self.imputer is not None:
             return self._imputed(kept, self.imputer)
-        _, f_baselines = self._ends
-        total = np.zeros(len(kept))
-        for number, share in enumerate(self.problem.baselines.weights):
-            v = self.evaluator.values(kept, np.full(len(kept), number))
-            total += share * (v + f_baselines[number])
-        return total
+        return np.asarray(sum(share * self._replaced(kept, number) for number, share in enumerate(self._weights)))
+
+    @property
+    def _weights(self) -> Array:
+        return self.problem.baselines.weights
+
+    def _replaced(self, kept: Masks, baseline: int) -> Array:
+        """By the coordinates of one baseline."""
+        problem, device = self.problem, self.problem.device
+        ends = [
+            (x.to(device, dtype), base[baseline].to(device, dtype), torch.from_numpy(labels.flatten()).to(device))
+            for x, base, dtype, labels in zip(
+                problem.x, problem.baselines.points, problem.dtypes, self.features.labels, strict=True
+            )
+        ]
+        values = np.empty(len(kept))
+        for part in self._parts(len(kept)):
+            rows = torch.from_numpy(kept[part]).to(device)
+            points = [
+                # x where it is kept, the baseline elsewhere: exact at 0 and at 1, and faster than a choice by booleans
+                torch.lerp(base, x, rows.to(x.dtype).index_select(1, labels).view(-1, *x.shape))
+                for x, base, labels in ends
+            ]
+            values[part] = self._forward(points)
+        return values
+
+    def _parts(self, n_rows: int) -> list[slice]:
+        """Batches of at most batch_size rows, as even as can be."""
+        ends = np.linspace(0, n_rows, -(-n_rows // self.batch_size) + 1).astype(int).tolist()
+        return [slice(start, stop) for start, stop in pairwise(ends)]
 
     def pixels(self) -> Case:
         """The same attribution pixel by pixel: each pixel has its features' values, summed with their signs."""
@@ -80,9 +98,7 @@ class Case:
         shape = self._image_shape("level='pixel'")
         labels = np.arange(shape[-2] * shape[-1]).reshape(shape[-2:])
         values = painted[0].reshape(-1, labels.size).sum(0)
-        problem = replace(self.problem, features=groups(labels, shape=shape))
-        evaluator = Evaluator(problem, batch_size=self.batch_size)
-        return Case(values, evaluator, self.imputer, self.batch_size, self.seed)
+        return replace(self, values=values, problem=replace(self.problem, features=groups(labels, shape=shape)))
 
     def at(self, level: object, owner: str) -> Case:
         """At the level of the features, or of single pixels."""
@@ -115,24 +131,24 @@ class Case:
             raise GralisError("Noisy linear imputation removes whole pixels; these features divide their channels.")
         image = self.problem.endpoints.x[0].astype(np.float64)
         values = np.empty(len(kept))
-        for start in range(0, len(kept), self.batch_size):
-            rows = kept[start : start + self.batch_size]
+        for part in self._parts(len(kept)):
             filled = [
-                imputer(image, row[labels[0]], np.random.default_rng([self.seed, int(row.sum())])) for row in rows
+                imputer(image, row[labels[0]], np.random.default_rng([self.seed, int(row.sum())])) for row in kept[part]
             ]
-            values[start : start + len(rows)] = self.forward(np.stack(filled))
+            points = torch.from_numpy(np.stack(filled)).to(self.problem.device, self.problem.dtypes[0])
+            values[part] = self._forward([points])
         return values
 
-    def forward(self, points: Array) -> Array:
-        """F at these points, (rows, *x.shape), in one batch."""
-        problem = self.problem
-        batch = problem.pack([torch.from_numpy(points).to(device=problem.device, dtype=problem.dtypes[0])])
-        with self.evaluator.session(), blame(f"The model {type(problem.model).__name__}", batch):
+    def _forward(self, points: list[Tensor]) -> Array:
+        """F at one batch of points, leaf by leaf; no graph."""
+        problem, rows = self.problem, len(points[0])
+        batch = problem.pack(points)
+        with blame(f"The model {type(problem.model).__name__}", batch):
             found = problem.model.value(batch)
-        self.evaluator.cost.n_forwards += len(points)
+        self.forwards["n"] += rows
         values = found.double().cpu().numpy()
-        if values.shape != (len(points),) or not np.isfinite(values).all():
-            raise ModelError(f"The model must return {len(points)} finite values, one per row.")
+        if values.shape != (rows,) or not np.isfinite(values).all():
+            raise ModelError(f"The model must return {rows} finite values, one per row of the batch.")
         return values
 
 
@@ -144,7 +160,7 @@ def case(
     target: Target,
     baseline: object,
     features: object,
-    batch_size: int,
+    batch_size: BatchSize,
     seed: int,
 ) -> Iterator[Case]:
     """Everything checked, and the model in a session until the end."""
@@ -158,17 +174,22 @@ def case(
     problem = Problem.build(model, x, baseline=0.0 if noisy else baseline, target=target, features=asked)
     if isinstance(own, Features) and own.fingerprint() != problem.features.fingerprint():
         raise bad("features", "a metric", f"those of the attribution, {own}", f"{problem.features}")
-    size = whole(batch_size, "batch_size", 1)
-    evaluator = Evaluator(problem, batch_size=size)
     found = Case(
         _values(array, problem.features),
-        evaluator,
+        problem,
         imputer if isinstance(imputer, NoisyLinear) else None,
-        size,
+        _batch_size(batch_size, problem),
         whole(seed, "seed", 0),
     )
-    with evaluator.session():
+    with problem.model.session() if isinstance(problem.model, Guarded) else nullcontext():
         yield found
+
+
+def _batch_size(given: BatchSize, problem: Problem) -> int:
+    """Large enough to make calls cheap, small enough for the memory of any model that takes such inputs."""
+    if given != "auto":
+        return whole(given, "batch_size", 1)
+    return max(8, min(_MOST, _NUMBERS // sum(leaf.numel() for leaf in problem.x)))
 
 
 def _values(array: NDArray[np.generic], features: Features) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.errors import GralisError, bad
-from gralis.faithfulness.case import BATCH, Case, Level, case
+from gralis.faithfulness.case import BatchSize, Case, Level, case
 from gralis.faithfulness.impute import NoisyLinear
 from gralis.faithfulness.score import Better, Curve, Score
 from gralis.laws import Array
@@ -26,7 +26,7 @@ def deletion(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     level: Level = "region",
     steps: int = 50,
@@ -55,7 +55,7 @@ def insertion(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     level: Level = "region",
     steps: int = 50,
@@ -75,7 +75,7 @@ def road_morf(
     target: Target = None,
     baseline: object = NoisyLinear(),
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     level: Level = "pixel",
     fractions: Sequence[float] = FRACTIONS,
@@ -94,7 +94,7 @@ def road_lerf(
     target: Target = None,
     baseline: object = NoisyLinear(),
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     level: Level = "pixel",
     fractions: Sequence[float] = FRACTIONS,
@@ -113,7 +113,7 @@ def road_gap(
     target: Target = None,
     baseline: object = NoisyLinear(),
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     level: Level = "pixel",
     fractions: Sequence[float] = FRACTIONS,

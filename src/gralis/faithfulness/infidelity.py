@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gralis.errors import GralisError, bad
-from gralis.faithfulness.case import BATCH, case
+from gralis.faithfulness.case import BatchSize, case
 from gralis.faithfulness.score import Score
 from gralis.plans import whole
 from gralis.targets import Target
@@ -20,7 +20,7 @@ def infidelity(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     n_perturbations: int = 200,
     removed: ArrayLike | None = None,
@@ -53,7 +53,7 @@ def completeness(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
 ) -> Score:
     """|sum of phi - (F(x) - F(x'))| / |F(x) - F(x')|: the completeness residual; lower is better.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.errors import bad
-from gralis.faithfulness.case import BATCH, Case, case
+from gralis.faithfulness.case import BatchSize, Case, case
 from gralis.faithfulness.score import Score
 from gralis.labels import to_numpy
 from gralis.targets import Target
@@ -21,7 +21,7 @@ def pointing_game(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
 ) -> Score:
     """1 if the pixel of the largest (signed) attribution lies in the annotation; a tie counts by its share in there.
@@ -46,7 +46,7 @@ def iou(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
 ) -> Score:
     """|top & annotation| / |top u annotation|, `top` being as many pixels of the largest attribution as were marked."""
@@ -66,7 +66,7 @@ def mass_inside(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
 ) -> Score:
     """The share of the positive attribution that lies in the annotation; a region's value is shared by its pixels."""

@@ -11,7 +11,7 @@ from torch import nn
 
 from gralis.errors import bad
 from gralis.faithfulness.again import again, method_of
-from gralis.faithfulness.case import BATCH, case
+from gralis.faithfulness.case import BatchSize, case
 from gralis.faithfulness.score import Curve, Score
 from gralis.faithfulness.stability import agreement
 from gralis.methods.method import BUDGET, Method
@@ -29,7 +29,7 @@ def model_randomisation(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     mode: Literal["cascading", "full"] = "cascading",
     stages: int = 5,

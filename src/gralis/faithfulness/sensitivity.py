@@ -7,7 +7,7 @@ import torch
 
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.again import again, method_of
-from gralis.faithfulness.case import BATCH, case
+from gralis.faithfulness.case import BatchSize, case
 from gralis.faithfulness.score import Curve, Score
 from gralis.methods.method import BUDGET, Method
 from gralis.plans import whole
@@ -23,7 +23,7 @@ def max_sensitivity(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     radius: float = 0.02,
     n_perturbations: int = 10,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gralis.faithfulness.case import BATCH, case
+from gralis.faithfulness.case import BatchSize, case
 from gralis.faithfulness.score import Score
 from gralis.laws import Array
 from gralis.targets import Target
@@ -18,7 +18,7 @@ def gini(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
 ) -> Score:
     """The Gini index of |phi|: 0 if all features have the same, 1 - 1/n if one has all; higher is sparser.
@@ -41,7 +41,7 @@ def entropy(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
 ) -> Score:
     """- sum of p_i log p_i / log n, p = |phi| / sum |phi|: 0 if one feature has all, 1 if all alike; lower is sparser.
@@ -63,7 +63,7 @@ def locality(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
 ) -> Score:
     """1 - spread / spread of a flat map: 1 if |phi| sits on one pixel, 0 if it is spread evenly; higher is more local.

@@ -11,7 +11,7 @@ from scipy import stats
 
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.again import again, method_of
-from gralis.faithfulness.case import BATCH, case
+from gralis.faithfulness.case import BatchSize, case
 from gralis.faithfulness.score import Score
 from gralis.labels import to_numpy
 from gralis.laws import Array
@@ -31,7 +31,7 @@ def stability(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     n_runs: int = 5,
     budget: int = BUDGET,
@@ -65,7 +65,7 @@ def rank_agreement(
     target: Target = None,
     baseline: object = 0.0,
     features: object = None,
-    batch_size: int = BATCH,
+    batch_size: BatchSize = "auto",
     seed: int = 0,
     kind: Kind = "spearman",
     k: int = 5,
