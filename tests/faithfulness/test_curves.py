@@ -210,3 +210,19 @@ def test_bad_input_is_told_in_a_sentence() -> None:
         NoisyLinear(-1.0)
     with pytest.raises(GralisError, match="scores of one metric"):
         faithfulness.over([])
+
+
+def test_large_images_in_another_layout_give_the_same_curve() -> None:
+    """128 x 128 x 3 go in with their channels last; the plain loop does not."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Conv2d(3, 4, 5, stride=4), nn.ReLU(), nn.Flatten(), nn.LazyLinear(2)).double().eval()
+    x = torch.rand(3, 128, 128, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    regions = features.grid(x.shape, 64)
+    with torch.no_grad():
+        net(x[None])
+        phi, point, expected = np.array([2.0, 4.0, 1.0, 3.0]), x.clone(), []
+        for region in (None, 1, 3, 0, 2):
+            point[torch.from_numpy(regions.labels[0] == region)] = 0.0
+            expected.append(net(point[None])[0, 1].item())
+    assert deletion(net, x, phi, target=1, features=regions).curve.values == pytest.approx(expected, abs=1e-12)

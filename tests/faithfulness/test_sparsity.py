@@ -58,6 +58,9 @@ def test_locality() -> None:
     # Both corners lie 4 sqrt 2 from the centre; a flat square of side n has 2 (n^2 - 1) / 12 per square.
     expected = 1 - 4 * np.sqrt(2) / np.sqrt(2 * 80 / 12)
     assert locality(f, np.ones((9, 9)), corners).value == pytest.approx(expected)
+    corners[0, 0] = -3.0  # magnitudes 3 and 1: a quarter and three quarters of the way
+    signed = locality(f, np.ones((9, 9)), corners).value
+    assert signed == pytest.approx(1 - 8 * np.sqrt(2) * np.sqrt(3 / 16) / np.sqrt(160 / 12))
     half = features.groups(np.arange(81).reshape(9, 9) // 27)  # three bands of three rows
     band = locality(f, np.ones((9, 9)), np.array([0.0, 1.0, 0.0]), features=half).value
     assert band == pytest.approx(1 - np.sqrt((8 / 12 + 80 / 12) / (160 / 12)))
