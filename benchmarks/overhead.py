@@ -8,13 +8,12 @@ best batch size and memory format that a search finds. `explain` has to find its
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import torch
-from report import options, table, verdict, write
+from report import options, table, timed, verdict, write
 from torch import Tensor, nn
 from zoo import GREY, densenet, efficientnet, photograph, superpixels
 
@@ -70,13 +69,6 @@ def measure(net: nn.Module, photo: Tensor, budget: int, repetitions: int) -> dic
         "n_batches": found.cost.n_batches,
         "search_ms_per_point": {f"{size} {layout}": 1e3 * seconds for (size, layout), seconds in search.items()},
     }
-
-
-def timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, float, Any]:
-    """Wall and processor seconds of one call, and what it returned."""
-    wall, processor = time.perf_counter(), time.process_time()
-    result = work(*arguments)
-    return time.perf_counter() - wall, time.process_time() - processor, result
 
 
 def settings() -> list[Setting]:

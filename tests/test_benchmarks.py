@@ -85,3 +85,16 @@ def test_deletion_in_batches_gives_the_curves_of_the_plain_loop(benchmark):
         assert result["levels"][level]["largest_difference"] <= 1e-5
         assert result["levels"][level]["ratio"] > 0
         assert level in deletion.show(result)
+
+
+def test_targets_and_batch_compare_like_with_like(benchmark, monkeypatch):
+    targets, batch = benchmark("targets"), benchmark("batch")
+    monkeypatch.setattr(targets, "networks", lambda quick, all_=targets.networks: {"dense": all_(quick)["dense"]})
+    monkeypatch.setattr(batch, "models", lambda all_=batch.models: {"tanh": all_()["tanh"]})
+    with threadpool_limits(1):
+        ten, sixteen = targets.run(quick=True), batch.run(quick=True)
+    assert ten["networks"]["dense"]["gradients"] >= 0.9 * 10 * 128
+    assert "ten targets" in targets.show(ten)
+    row = sixteen["models"]["tanh"]
+    assert row["rmse_one_call"] < 2 * row["rmse_sixteen_calls"]
+    assert "16 inputs" in batch.show(sixteen)

@@ -473,10 +473,10 @@ def a_task(kernel: object = Gaussian(0.3), **changes) -> Task:
     return Task(**{**options, **changes})
 
 
-def by_chance(sheet: Sheet) -> Ledger:
+def by_chance(sheet: Sheet) -> tuple[Ledger, ...]:
     """A pilot of made-up gradients."""
     gradient = np.random.default_rng(0).standard_normal((sheet.n_points, N)) * np.exp(-3 * sheet.nodes.reshape(-1, 1))
-    return Ledger.record(sheet, gradient, np.full(sheet.n_rays, np.nan))
+    return (Ledger.record(sheet, gradient, np.full(sheet.n_rays, np.nan)),)
 
 
 def settled(plan: object, **changes) -> Schedule:

@@ -9,14 +9,17 @@
 
 from gralis import baselines, canonical, certificates, faithfulness, features, games, methods, models, plans, targets
 from gralis.archive import load
+from gralis.batch import explain_batch
 from gralis.compare import compare
 from gralis.errors import BudgetError, GralisError, ModelError
 from gralis.explain import cost, explain
 from gralis.explanation import Explanation
+from gralis.explanations import Explanations
 from gralis.features import Features
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.models import Model
+from gralis.multiscale import MultiScale, multiscale
 from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
 from gralis.sweep import Sweep
 from gralis.verify import verify
@@ -25,6 +28,7 @@ from gralis.version import __version__
 __all__ = [
     "BudgetError",
     "Explanation",
+    "Explanations",
     "Features",
     "Gaussian",
     "GralisError",
@@ -32,6 +36,7 @@ __all__ = [
     "Ledger",
     "Model",
     "ModelError",
+    "MultiScale",
     "Sensitivity",
     "SizeKernel",
     "Sweep",
@@ -43,6 +48,7 @@ __all__ = [
     "compare",
     "cost",
     "explain",
+    "explain_batch",
     "faithfulness",
     "features",
     "games",
@@ -50,6 +56,7 @@ __all__ = [
     "load",
     "methods",
     "models",
+    "multiscale",
     "plans",
     "sensitivity",
     "targets",

@@ -1,4 +1,4 @@
-"""phi(F_b) - phi(F_a) = phi(F_b - F_a): two models on the same rays, so that what they share cancels (C2)."""
+"""What changed from one model to another: both on the same rays, and their difference with paired errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.difference import difference
 from gralis.errors import GralisError
-from gralis.estimators import Estimate, estimate
+from gralis.estimators import estimate
 from gralis.evaluate import Evaluator
 from gralis.explain import prepare
 from gralis.explanation import Explanation
@@ -66,37 +67,18 @@ def compare(model_a: object, model_b: object, x: object, **options: Any) -> Comp
         )
     a = prepare(model_a, x, options, "compare").result()
     assert isinstance(a.ledger, Ledger)
-    evaluator = Evaluator(run.problem, batch_size=run.options.batch_size, max_memory=run.options.max_memory)
+    evaluator = Evaluator(run.problems, batch_size=run.options.batch_size, max_memory=run.options.max_memory)
     with evaluator.session():
-        f_x, f_baselines = evaluator.endpoints()
-        ledger = evaluator.again(a.ledger)
+        (f_x,), (f_baselines,) = evaluator.endpoints()
+        (ledger,) = evaluator.again(a.ledger)
     b = replace(
         a,
-        estimate=_estimate(a, ledger),
+        estimate=estimate(ledger, a.kernel, a.squared_distance, a.baseline_weights, a.plan["estimator"]),
         ledger=ledger,
-        f_x=f_x,
+        f_x=float(f_x),
         f_baselines=f_baselines,
         cost=evaluator.cost,
-        provenance={**a.provenance, "hashes": run.problem.fingerprints()},
+        provenance={**a.provenance, "hashes": {**run.problem.fingerprints(), "model": run.problem.model_fingerprint()}},
         _continue=None,
     )
-    return Comparison(replace(a, _continue=None), b, _difference(a, b))
-
-
-def _difference(a: Explanation, b: Explanation) -> Explanation:
-    assert isinstance(a.ledger, Ledger)
-    assert isinstance(b.ledger, Ledger)
-    ledger = replace(a.ledger, value=b.ledger.value - a.ledger.value, gradient=b.ledger.gradient - a.ledger.gradient)
-    return replace(
-        a,
-        estimate=_estimate(a, ledger),
-        ledger=ledger,
-        f_x=b.f_x - a.f_x,
-        f_baselines=b.f_baselines - a.f_baselines,
-        reached=None,
-        _continue=None,
-    )
-
-
-def _estimate(a: Explanation, ledger: Ledger) -> Estimate:
-    return estimate(ledger, a.kernel, a.squared_distance, a.baseline_weights, a.plan["estimator"])
+    return Comparison(replace(a, _continue=None), b, difference(a, b))

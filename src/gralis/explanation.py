@@ -32,6 +32,7 @@ from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian, Kernel, Uniform, as_kernel
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
+from gralis.overlap import overlap
 from gralis.plans import whole
 from gralis.sweep import Sweep
 from gralis.views.table import explanation_table
@@ -194,6 +195,11 @@ class Explanation:
             return dict(zip(self.leaf_keys, leaves, strict=True))
         return tuple(leaves) if self.several_leaves else leaves[0]
 
+    def on(self, features: Features) -> Attribution:
+        """phi on other regions, shared out by area, sums kept: the cells of a layer on segments of the input, say."""
+        carried = self.estimate.combined(overlap(self.features, features))
+        return Attribution(carried, features.names, self.delta, f"brought from {self.features!r} by area")
+
     def with_kernel(self, kernel: object) -> Explanation:
         """The explanation under another kernel, from the same ledger: no model call."""
         kernel = as_kernel(kernel)
@@ -312,8 +318,27 @@ class Explanation:
             )
         return self._continue(self, whole(budget, "budget", 1))
 
+    def as_it_grew(self, n_steps: int = 6) -> list[Explanation]:
+        """The explanations that fewer replicates would have given, up to this one: no model call."""
+        ledger, last = self.ledger, self.ledger.n_replicates
+        if not isinstance(ledger, Ledger) or self.estimate.exact or last < 3:
+            raise GralisError("How the result grew can be told only from a ledger that keeps several replicates.")
+        counts = np.unique(np.geomspace(2, last, n_steps).astype(int))
+        parts = [ledger.take(ledger.replicate < count) for count in counts]
+        rows = (self.kernel, self.squared_distance, self.baseline_weights, self.plan["estimator"])
+        return [
+            replace(
+                self,
+                estimate=estimate(part, *rows),
+                ledger=part,
+                cost=replace(self.cost, n_gradients=part.n_points, n_rays=part.n_rays, n_forwards=part.n_rays),
+                _continue=None,
+            )
+            for part in parts
+        ]
+
     def plot(self, kind: str = "bars", **options: Any) -> Figure:
-        """A figure (never shown): "bars", "heatmap", "waterfall" or "interactions"; needs the extra `plot`."""
+        """A figure (never shown): bars, heatmap, waterfall, interactions, network, convergence; extra `plot`."""
         from gralis.views.plots import plot
 
         return plot(self, kind, **options)
@@ -348,8 +373,19 @@ class Explanation:
 
         return json.dumps(_strict(plain(self.to_dict())), allow_nan=False)
 
+    def to_shap(self, *, residual: bool = False) -> Any:
+        """`shap.Explanation` for shap's own plots; residual=True adds what is not attributed as a last feature."""
+        from gralis.interop.shap import to_shap
+
+        return to_shap(self, residual=residual)
+
     def __repr__(self) -> str:
         return explanation_table(self)
+
+    def _repr_html_(self) -> str:
+        from gralis.views.html import explanation_html
+
+        return explanation_html(self)
 
 
 def _strict(value: Any) -> Any:

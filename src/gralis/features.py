@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,29 @@ class Features:
     def sizes(self) -> Labels:
         """Coordinates per feature, (n_features,), over all leaves."""
         return np.bincount(np.concatenate([leaf.ravel() for leaf in self.labels]))
+
+    @property
+    def discrete(self) -> NDArray[np.bool_]:
+        """Which features jump from x' to x instead of moving along the ray, (n_features,)."""
+        found = np.zeros(self.n_features, dtype=bool)
+        found[self.meta.get("discrete", [])] = True  # type: ignore[call-overload]
+        return found
+
+    def jumping(self, which: Sequence[int | str]) -> Features:
+        """The same features, of which these (numbers or names) are discrete: a category has no way between two values.
+
+        >>> columns(["age", "city"]).jumping(["city"]).discrete.tolist()
+        [False, True]
+        """
+        if isinstance(which, str) or not isinstance(which, Sequence):
+            raise bad("discrete", "Features", "a list of feature numbers or names", repr(which))
+        numbers = set()
+        for one in which:
+            known = list(self.names).index(one) if isinstance(one, str) and one in self.names else one
+            if not whole(known, 0) or int(known) >= self.n_features:
+                raise bad("discrete", "Features", f"numbers 0..{self.n_features - 1} or names of features", repr(one))
+            numbers.add(int(known))
+        return replace(self, meta={**self.meta, "discrete": sorted(numbers)})
 
     def to_input(self, values: ArrayLike) -> tuple[NDArray[Any], ...]:
         """values (n_features,) back on the leaves: each coordinate gets its feature's value."""
@@ -140,8 +163,14 @@ def groups(
     return Features(leaves, names, "groups")
 
 
-def columns(names: Sequence[str], groups: Mapping[str, Sequence[str]] | None = None) -> Features:
+def columns(
+    names: Sequence[str],
+    groups: Mapping[str, Sequence[str]] | None = None,
+    discrete: Sequence[int | str] = (),
+) -> Features:
     """A table row (n,): one feature per column; `groups` merges columns (one-hot codes) into one feature.
+
+    `discrete` features (categories, one-hot groups) jump from x' to x, all others move along the ray.
 
     >>> row = columns(["age", "red", "blue"], groups={"color": ["red", "blue"]})
     >>> row.names, row.labels[0].tolist()
@@ -162,7 +191,8 @@ def columns(names: Sequence[str], groups: Mapping[str, Sequence[str]] | None = N
     # A feature stands where its first column stands; ungrouped columns stay apart even if they share a name.
     keys = [("group", owner[str(c)]) if str(c) in owner else (i, str(c)) for i, c in enumerate(names)]
     number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    return Features((np.array([number[key] for key in keys]),), [name for _, name in number], "columns")
+    found = Features((np.array([number[key] for key in keys]),), [name for _, name in number], "columns")
+    return found.jumping(discrete) if len(discrete) else found
 
 
 def grid(shape: object, patch: int | Sequence[int]) -> Features:
@@ -234,6 +264,27 @@ def slic(
     names = [f"region {i + start_label}" for i in range(int(regions.max()) + 1)]
     meta = {"n_segments": int(n_segments), "compactness": float(compactness), "sigma": float(sigma)}
     return Features((labels,), names, "slic", {**meta, "segments_shape": list(regions.shape)})
+
+
+def slic_ensemble(
+    image: object,
+    n_segments: Sequence[int] = (20, 30, 45),
+    compactness: float | Sequence[float] = 50,
+    **options: Any,
+) -> list[Features]:
+    """Superpixels at several sizes (and compactnesses): levels for `gralis.multiscale`, which averages over them.
+
+    The variance between them, on the result, says how much the choice of segmentation decides.
+
+    >>> ramp = np.repeat(np.linspace(0, 1, 32)[None], 32, axis=0)
+    >>> [one.n_features for one in slic_ensemble(ramp, (4, 16))]
+    [4, 16]
+    """
+    sizes = list(n_segments) if isinstance(n_segments, Sequence) else [n_segments]
+    tightness = list(compactness) if isinstance(compactness, Sequence) else [compactness]
+    if len(sizes) * len(tightness) < 2:
+        raise bad("n_segments", "slic_ensemble", "at least two numbers of regions", repr(n_segments))
+    return [slic(image, size, tight, **options) for size in sizes for tight in tightness]
 
 
 def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = None) -> Features:

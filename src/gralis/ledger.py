@@ -66,9 +66,12 @@ class Ledger:
 
     def sum_points(self, rows: Array) -> Array:
         """Sum rows (n_points, ...) over the points of each ray."""
+        return np.asarray(self._points_of_rays @ rows)
+
+    @cached_property
+    def _points_of_rays(self) -> csr_array:
         ones = np.ones(self.n_points)
-        gather = csr_array((ones, (self.ray, np.arange(self.n_points))), shape=(self.n_rays, self.n_points))
-        return np.asarray(gather @ rows)
+        return csr_array((ones, (self.ray, np.arange(self.n_points))), shape=(self.n_rays, self.n_points))
 
     @cached_property
     def nodes_per_ray(self) -> NDArray[np.int64]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +20,9 @@ from gralis.features import Features
 from gralis.labels import plain
 from gralis.laws import Array
 from gralis.models import Model, Points, adapt
+from gralis.models.asked import every_target, readable
 from gralis.models.layer import Tail, descend
-from gralis.targets import Target, describe
+from gralis.targets import Target, Targets, listed, total
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
@@ -35,7 +36,7 @@ class Problem:
     baselines: Baselines
     features: Features
     form: type | tuple[str, ...]  # how the user packs the leaves: Tensor, tuple, or the keys of a dict
-    target: str
+    targets: tuple[Target, ...]  # what is asked of the outputs; the model itself answers the first
     dtypes: tuple[torch.dtype, ...]  # in which each leaf is evaluated
 
     @classmethod
@@ -45,18 +46,19 @@ class Problem:
         x: object,
         *,
         baseline: object = 0.0,
-        target: Target = None,
+        target: Target | Targets = None,
         features: object = None,
         layer: object = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> Problem:
         """Check everything and bring it into one form."""
+        asked = listed(target)
         if layer is not None:
-            model, x, baseline = _below(model, x, baseline, target, layer)
+            model, x, baseline = _below(model, x, baseline, asked[0] if asked else total, layer)
         form, leaves = _leaves(x)
         keys = form if isinstance(form, tuple) else None
-        adapted = adapt(model, target, device=device, dtype=dtype)
+        adapted = adapt(model, asked[0] if asked else None, device=device, dtype=dtype)
         floats = [leaf.is_floating_point() for leaf in leaves]
         if not all(floats):
             found = leaves[floats.index(False)].dtype
@@ -74,19 +76,28 @@ class Problem:
                 raise bad("x", "explain", "float16, bfloat16, float32 or float64", got)
             _require_finite(leaf, f"x[{keys[number]}]" if keys else "x" if len(leaves) == 1 else f"x[{number}]")
         working = dtype or getattr(adapted, "dtype", None)
+        if not asked:
+            asked = every_target(adapted, _packed(form, [leaf[None] for leaf in leaves]))
         return cls(
-            adapted,
+            adapted if len(asked) == 1 else replace(readable(adapted), target=asked[0]),
             leaves,
             _baselines.resolve(baseline, leaves, keys=keys, x_user=x),
             _features.resolve(features, tuple(tuple(leaf.shape) for leaf in leaves), keys),
             form,
-            describe(target),
+            asked,
             tuple(working or leaf.dtype for leaf in leaves),
         )
 
     @property
     def n_features(self) -> int:
         return self.features.n_features
+
+    def only(self, target: int) -> Problem:
+        """The same with one of its targets, by number."""
+        if len(self.targets) == 1:
+            return self
+        own = self.targets[target]
+        return replace(self, model=replace(readable(self.model), target=own), targets=(own,))
 
     @property
     def device(self) -> torch.device:
@@ -108,19 +119,20 @@ class Problem:
 
     def pack(self, leaves: list[Tensor]) -> Points:
         """The leaves as the model expects them."""
-        if isinstance(self.form, tuple):
-            return dict(zip(self.form, leaves, strict=True))
-        return tuple(leaves) if self.form is tuple else leaves[0]
+        return _packed(self.form, leaves)
 
     def fingerprints(self) -> dict[str, str]:
-        """sha256 of input, baselines and features, and the model's own fingerprint."""
-        fingerprint = getattr(self.model, "fingerprint", None)
+        """sha256 of input, baselines and features."""
         return {
             "x": _digest(self.x),
             "baseline": _digest(self.baselines.points),
             "features": self.features.fingerprint(),
-            "model": fingerprint() if fingerprint else type(self.model).__qualname__,
         }
+
+    def model_fingerprint(self) -> str:
+        """The model's own fingerprint, or the name of its kind."""
+        fingerprint = getattr(self.model, "fingerprint", None)
+        return str(fingerprint()) if fingerprint else type(self.model).__qualname__
 
 
 def _below(model: object, x: object, baseline: object, target: Target, layer: object) -> tuple[Tail, Tensor, Baselines]:
@@ -129,11 +141,15 @@ def _below(model: object, x: object, baseline: object, target: Target, layer: ob
     keys = form if isinstance(form, tuple) else None
     found = _baselines.resolve(baseline, leaves, keys=keys, x_user=x, as_given=True)
 
-    def packed(parts: tuple[Tensor, ...]) -> Points:
-        return dict(zip(keys, parts, strict=True)) if keys else parts if form is tuple else parts[0]
-
-    descent = descend(model, layer, packed(tuple(leaf[None] for leaf in leaves)), packed(found.points), target)
+    one = tuple(leaf[None] for leaf in leaves)
+    descent = descend(model, layer, _packed(form, one), _packed(form, found.points), target)
     return descent.tail, descent.activation, Baselines((descent.baselines,), found.weights, found.name)
+
+
+def _packed(form: type | tuple[str, ...], leaves: Sequence[Tensor]) -> Points:
+    if isinstance(form, tuple):
+        return dict(zip(form, leaves, strict=True))
+    return tuple(leaves) if form is tuple else leaves[0]
 
 
 def _leaves(x: object) -> tuple[type | tuple[str, ...], tuple[Tensor, ...]]:

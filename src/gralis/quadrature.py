@@ -130,12 +130,23 @@ NodeRule = Rule | RandomRule
 _FIXED = {"midpoint": midpoint, "riemann": riemann, "gauss-legendre": gauss_legendre}
 
 
-def rule(name: str, n_nodes: int, density: Density = UNIFORM) -> NodeRule:
-    """The rule of this name with n_nodes nodes per ray."""
+def in_halves(n_nodes: int) -> Rule:
+    """Gauss-Legendre on [0, 1/2] and on [1/2, 1]: for rays on which something jumps half-way."""
+    if n_nodes < 2:
+        return gauss_legendre(n_nodes)
+    first, second = gauss_legendre(n_nodes // 2), gauss_legendre(n_nodes - n_nodes // 2)
+    nodes = np.concatenate([first.nodes / 2, 0.5 + second.nodes / 2])
+    return Rule("gauss-legendre", nodes, np.concatenate([first.weights, second.weights]) / 2, first.degree)
+
+
+def rule(name: str, n_nodes: int, density: Density = UNIFORM, *, halves: bool = False) -> NodeRule:
+    """The rule of this name with n_nodes nodes per ray; `halves`: something jumps half-way."""
     if not isinstance(n_nodes, int | np.integer) or isinstance(n_nodes, bool) or n_nodes < 1:
         raise bad("n_nodes", "explain", "a whole number >= 1", repr(n_nodes))
     if name == "random":
         return RandomRule(int(n_nodes), density)
+    if name == "gauss-legendre" and halves:
+        return in_halves(int(n_nodes))
     if name in _FIXED:
         return _FIXED[name](int(n_nodes))
     raise bad("quadrature", "explain", f"one of {', '.join(NAMES)}", repr(name))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 import resource
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy
@@ -15,59 +15,61 @@ import torch
 
 from gralis.certificates.simultaneous import half_widths
 from gralis.errors import BudgetError, GralisError
-from gralis.estimators import Estimate, estimate
-from gralis.evaluate import Evaluator
+from gralis.estimators import Estimate, estimates
+from gralis.evaluate import Cost, Evaluator
 from gralis.explanation import Explanation
 from gralis.fold import N_GROUPS, RAYS_PER_BLOCK, FoldedLedger
 from gralis.kernels import Kernel
+from gralis.laws import Array
 from gralis.ledger import Ledger
+from gralis.options import Options
 from gralis.plans import Plan, Schedule, Sheet, Task
 from gralis.problem import Problem
 from gralis.progress import Bar, ProgressOption, Stopwatch
+from gralis.targets import describe
 from gralis.version import __version__
 
 _KEEP_BYTES = 2**26  # rows up to this size are kept; beyond, the ledger is folded
 _N_LOOKS = 5  # how often a run with a tolerance looks at its error; each look spends its share of 1 - level
 
 
-@dataclass(frozen=True)
-class Options:
-    """The checked options of `explain` that are not about the problem itself."""
-
-    budget: int | None
-    tolerance: float | None
-    level: float
-    quadrature: str | None
-    n_nodes: int | None
-    replicates: int | None
-    coalition_values: bool
-    atol: float
-    max_seconds: float | None
-    seed: int
-    batch_size: int | None
-    max_memory: int | None
-    on_interrupt: Literal["raise", "return"]
-
-
 class Run:
-    """An explanation in the making; `extend` comes back to it."""
+    """Explanations in the making: of one problem with one target or several, or of several inputs on the same rays.
+
+    `extend` comes back to it. Questions are numbered as the evaluator numbers them: input by input, target by target.
+    """
 
     def __init__(
-        self, problem: Problem, kernels: Sequence[Kernel], plan: Plan, options: Options, progress: ProgressOption
+        self,
+        problems: Sequence[Problem],
+        kernels: Sequence[Kernel],
+        plan: Plan,
+        options: Options,
+        progress: ProgressOption,
     ) -> None:
-        self.problem, self.kernels, self.plan, self.options = problem, tuple(kernels), plan, options
+        self.problems, self.kernels, self.plan, self.options = problems, tuple(kernels), plan, options
+        self.problem = problems[0]
         self._progress = progress
-        self._evaluator = Evaluator(problem, batch_size=options.batch_size, max_memory=options.max_memory)
+        self._evaluator = Evaluator(problems, batch_size=options.batch_size, max_memory=options.max_memory)
         self._seconds = 0.0
+
+    @property
+    def n_targets(self) -> int:
+        return len(self.problem.targets)
+
+    @property
+    def _times(self) -> int:
+        """How often a point counts in the budget: once for every backward, once where there are only forwards."""
+        return 1 if self.plan.name in ("endpoint", "values") else self.n_targets
 
     @cached_property
     def task(self) -> Task:
         options, folded = self.options, self.folded
         return Task(
             kernel=self.kernels[0],
-            squared_distance=self.problem.squared_distance,
+            squared_distance=_typical([problem.squared_distance for problem in self.problems]),
             baseline_weights=self.problem.baselines.weights,
-            budget=options.budget,
+            budget=None if options.budget is None else options.budget // self._times,
             seed=options.seed,
             quadrature=options.quadrature,
             n_nodes=options.n_nodes,
@@ -75,12 +77,14 @@ class Run:
             with_values=options.coalition_values and not folded,
             rays_per_replicate=RAYS_PER_BLOCK if folded or self._stepwise else None,
             least_replicates=N_GROUPS if folded else 4,
+            halves=bool(self.problem.features.discrete.any()),
+            n_targets=self._times,
         )
 
     @property
     def folded(self) -> bool:
         """Whether the rows would be too many to keep: then only their sums stay."""
-        rows = self.options.budget or 0
+        rows = (self.options.budget or 0) // self.n_targets
         return self.plan.name in ("shared", "independent") and rows * self.problem.n_features * 8 > _KEEP_BYTES
 
     @property
@@ -90,51 +94,69 @@ class Run:
         return o.tolerance is not None or o.max_seconds is not None or o.on_interrupt == "return"
 
     def result(self) -> Explanation:
-        """Run the plan from the start."""
-        if not self.problem.squared_distance.any():
-            raise GralisError("x equals the baseline everywhere, so there is no difference to explain; choose another.")
+        """Run the plan from the start, for a single question."""
+        (found,) = self.results()
+        return found
+
+    def results(self) -> tuple[Explanation, ...]:
+        """Run the plan from the start; an explanation per question."""
+        for number, problem in enumerate(self.problems):
+            if not problem.squared_distance.any():
+                which = "x" if len(self.problems) == 1 else f"xs[{number}]"
+                raise GralisError(
+                    f"{which} equals the baseline everywhere, so there is no difference to explain; choose another."
+                )
         with Bar(self._progress, self.options.budget or 0) as bar, self._evaluator.session():
             self._evaluator.report_to(bar.add)
             self._watch = Stopwatch(self.options.max_seconds)
             self._f_x, self._f_baselines = self._evaluator.endpoints()
             schedule = self.plan.settle(self.task, self._probe)
-            bar.expect(schedule.n_gradients + self._evaluator.cost.n_gradients)
+            expected = schedule.n_gradients * self._evaluator.n_questions
+            bar.expect(expected + self._evaluator.cost.n_gradients)
             if self.folded and schedule.name != "exhaustive":
                 return self._folded(schedule)
-            kept = [*schedule.taught, *self._always(schedule)]
+            kept = [part for part in (schedule.taught, self._always(schedule)) if part]
             return self._sampled(schedule, kept, 0)
 
-    def extend(self, so_far: Explanation, schedule: Schedule, budget: int) -> Explanation:
-        """Go on with more replicates of the same schedule."""
-        done = so_far.ledger.n_replicates  # fewer than planned, if the run stopped early
+    def extend(self, so_far: Sequence[Explanation], schedule: Schedule, budget: int) -> tuple[Explanation, ...]:
+        """Go on with more replicates of the same schedule; the budget is that of each input."""
+        done = so_far[0].ledger.n_replicates  # fewer than planned, if the run stopped early
         per_replicate = schedule.rays_per_replicate * max(schedule.n_nodes, 1)  # a plan without nodes counts forwards
-        extra = budget // per_replicate
+        extra = budget // (per_replicate * self._times)
         if extra < 1:
-            raise BudgetError(f"One more replicate needs a budget of {per_replicate}; extend was given {budget}.")
+            least = per_replicate * self._times
+            raise BudgetError(f"One more replicate needs a budget of {least}; extend was given {budget}.")
         longer = schedule.more(done + extra)
-        self._evaluator.cost, self._seconds = replace(so_far.cost), so_far.cost.seconds
-        with Bar(self._progress, extra * per_replicate) as bar, self._evaluator.session():
+        self._f_x = np.array([found.f_x for found in so_far])
+        self._f_baselines = np.stack([found.f_baselines for found in so_far])
+        self._evaluator.recall(self._f_baselines, [found.ledger for found in so_far])
+        self._evaluator.cost = self._total([found.cost for found in so_far])
+        self._seconds = self._evaluator.cost.seconds
+        with Bar(self._progress, extra * per_replicate * len(so_far)) as bar, self._evaluator.session():
             self._evaluator.report_to(bar.add)
             self._watch = Stopwatch(self.options.max_seconds)
-            if isinstance(so_far.ledger, FoldedLedger):
-                return self._folded(longer, so_far.ledger.copy(), done)
-            return self._sampled(longer, [so_far.ledger], done)
+            ledgers = [found.ledger for found in so_far]
+            if isinstance(ledgers[0], FoldedLedger):
+                return self._folded(
+                    longer, [ledger.copy() for ledger in ledgers if isinstance(ledger, FoldedLedger)], done
+                )
+            return self._sampled(longer, [tuple(ledger for ledger in ledgers if isinstance(ledger, Ledger))], done)
 
-    def _probe(self, sheet: Sheet) -> Ledger:
+    def _probe(self, sheet: Sheet) -> tuple[Ledger, ...]:
         return self._evaluator.evaluate(sheet, values=self.task.with_values)
 
-    def _always(self, schedule: Schedule) -> list[Ledger]:
+    def _always(self, schedule: Schedule) -> tuple[Ledger, ...]:
         """Rows that belong to every replicate."""
         census = schedule.census()
-        return [] if census is None else [self._evaluator.evaluate(census, values=True)]
+        return () if census is None else self._evaluator.evaluate(census, values=True)
 
-    def _sampled(self, schedule: Schedule, kept: list[Ledger], first: int) -> Explanation:
+    def _sampled(self, schedule: Schedule, kept: list[tuple[Ledger, ...]], first: int) -> tuple[Explanation, ...]:
         values = self.task.with_values or schedule.rule is None  # without nodes there is nothing else
         numbers = range(first, schedule.n_replicates)
         if not self._stepwise:
             sheet = Sheet.stack([schedule.replicate(r) for r in numbers])
-            ledger = Ledger.join([*kept, self._evaluator.evaluate(sheet, values=values)])
-            return self._explanation(ledger, schedule)
+            kept.append(self._evaluator.evaluate(sheet, values=values))
+            return self._explanations(_joined(kept), schedule)
         self._looks = _looks(first, schedule.n_replicates)
         for number in numbers:
             try:
@@ -142,74 +164,134 @@ class Run:
             except KeyboardInterrupt:
                 if self.options.on_interrupt == "raise" or number < 2:
                     raise
-                return self._explanation(Ledger.join(kept), schedule, complete=False)
+                return self._explanations(_joined(kept), schedule, complete=False)
             last = number + 1 == schedule.n_replicates
             if self._watch.over and number >= 1 and not last:
-                return self._explanation(Ledger.join(kept), schedule, complete=False)
+                return self._explanations(_joined(kept), schedule, complete=False)
             if self.options.tolerance is not None and (number + 1 in self._looks or last) and number >= 1:
-                kept = [Ledger.join(kept)]
-                found = self._explanation(kept[0], schedule)
-                if found.reached or last:
+                kept = [_joined(kept)]
+                found = self._explanations(kept[0], schedule)
+                if all(one.reached for one in found) or last:
                     return found
-        return self._explanation(Ledger.join(kept), schedule)
+        return self._explanations(_joined(kept), schedule)
 
-    def _folded(self, schedule: Schedule, ledger: FoldedLedger | None = None, first: int = 0) -> Explanation:
-        ledger = ledger or FoldedLedger.empty(self.kernels, self.problem.n_features)
-        laws = [[kernel.bind(row) for row in self.problem.squared_distance] for kernel in self.kernels]
+    def _folded(
+        self, schedule: Schedule, ledgers: Sequence[FoldedLedger] = (), first: int = 0
+    ) -> tuple[Explanation, ...]:
+        kept = tuple(ledgers) or tuple(
+            FoldedLedger.empty(self.kernels, self.problem.n_features) for _ in range(self._evaluator.n_questions)
+        )
+        laws = [
+            [[kernel.bind(row) for row in problem.squared_distance] for kernel in self.kernels]
+            for problem in self.problems
+        ]
         complete, numbers = True, range(first, schedule.n_replicates)
         self._looks = _looks(first, schedule.n_replicates)
         for number in numbers:
             sheet = schedule.replicate(number)
-            block = ledger.block(sheet, laws, self.problem.baselines.weights)
+            blocks = [
+                ledger.block(sheet, laws[question // self.n_targets], self.problem.baselines.weights)
+                for question, ledger in enumerate(kept)
+            ]
             try:
-                self._evaluator.stream(sheet, block.take)
+                self._evaluator.stream(sheet, lambda question, part, rows: blocks[question].take(part, rows))  # noqa: B023
             except KeyboardInterrupt:
                 if self.options.on_interrupt == "raise" or number < 2:
                     raise
                 complete = False
                 break
-            block.close()
+            for block in blocks:
+                block.close()
             if self._watch.over and number >= 1 and number + 1 < schedule.n_replicates:
                 complete = False
                 break
             looking = self.options.tolerance is not None and number + 1 in self._looks
-            if looking and number >= 1 and self._explanation(ledger, schedule).reached:
+            if looking and number >= 1 and all(found.reached for found in self._explanations(kept, schedule)):
                 break
-        return self._explanation(ledger, schedule, complete=complete)
+        return self._explanations(kept, schedule, complete=complete)
 
-    def _explanation(self, ledger: Ledger | FoldedLedger, schedule: Schedule, *, complete: bool = True) -> Explanation:
-        weights, kernel = self.problem.baselines.weights, self.kernels[0]
-        if isinstance(ledger, FoldedLedger):
-            found = ledger.estimate(kernel)
+    def _explanations(
+        self, ledgers: Sequence[Ledger | FoldedLedger], schedule: Schedule, *, complete: bool = True
+    ) -> tuple[Explanation, ...]:
+        kernel, weights = self.kernels[0], self.problem.baselines.weights
+        distances = [problem.squared_distance for problem in self.problems for _ in problem.targets]
+        rows = [ledger for ledger in ledgers if isinstance(ledger, Ledger)]
+        found: Sequence[Estimate]
+        if rows:
+            found = estimates(rows, kernel, distances, weights, schedule.method)
         else:
-            found = estimate(ledger, kernel, self.problem.squared_distance, weights, schedule.method)
-        price = 1.0 if self.options.tolerance is None or found.exact else self._price(ledger.n_replicates)
-        delta = self._f_x - float(weights @ self._f_baselines)
-        cost = replace(
-            self._evaluator.cost,
-            seconds=self._seconds + self._watch.seconds,
-            peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            found = [ledger.estimate(kernel) for ledger in ledgers if isinstance(ledger, FoldedLedger)]
+        cost = self._share()
+        return tuple(
+            self._explanation(question, ledger, one, schedule, cost, complete=complete)
+            for question, (ledger, one) in enumerate(zip(ledgers, found, strict=True))
         )
-        form = self.problem.form
-        more = not found.exact
+
+    def _explanation(
+        self,
+        question: int,
+        ledger: Ledger | FoldedLedger,
+        found: Estimate,
+        schedule: Schedule,
+        cost: Cost,
+        *,
+        complete: bool,
+    ) -> Explanation:
+        problem = self.problems[question // self.n_targets]
+        price = 1.0 if self.options.tolerance is None or found.exact else self._price(ledger.n_replicates)
+        f_x, f_baselines = float(self._f_x[question]), self._f_baselines[question]
+        delta = f_x - float(problem.baselines.weights @ f_baselines)
+        form = problem.form
+
+        def go_on(so_far: Explanation, budget: int) -> Explanation:
+            alone = problem.only(question % self.n_targets)
+            return self._with([alone]).extend([so_far], schedule, budget)[0]
+
         return Explanation(
             estimate=found,
-            kernel=kernel,
+            kernel=self.kernels[0],
             ledger=ledger,
-            features=self.problem.features,
-            f_x=self._f_x,
-            f_baselines=self._f_baselines,
-            endpoints=self.problem.endpoints,
-            squared_distance=self.problem.squared_distance,
+            features=problem.features,
+            f_x=f_x,
+            f_baselines=f_baselines,
+            endpoints=problem.endpoints,
+            squared_distance=problem.squared_distance,
             cost=cost,
             plan={"name": schedule.name, "estimator": schedule.method, **schedule.describe()},
-            provenance=self._provenance(),
+            provenance=self._provenance(problem, question),
             complete=complete,
             reached=self._reached(found, delta, price),
             price=price,
             leaf_keys=form if isinstance(form, tuple) else None,
             several_leaves=form is tuple,
-            _continue=(lambda so_far, budget: self.extend(so_far, schedule, budget)) if more else None,
+            _continue=None if found.exact else go_on,
+        )
+
+    def _with(self, problems: Sequence[Problem]) -> Run:
+        return Run(problems, self.kernels, self.plan, self.options, self._progress)
+
+    def _share(self) -> Cost:
+        """What one question costs: gradients and time of its own, the forwards and rays of its input."""
+        spent, n_inputs = self._evaluator.cost, len(self.problems)
+        seconds = self._seconds + self._watch.seconds
+        return replace(
+            spent,
+            n_gradients=spent.n_gradients // self._evaluator.n_questions,
+            n_forwards=spent.n_forwards // n_inputs,
+            n_rays=spent.n_rays // n_inputs,
+            seconds=seconds / self._evaluator.n_questions,
+            peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        )
+
+    def _total(self, costs: Sequence[Cost]) -> Cost:
+        """The inverse of `_share`."""
+        one_each = costs[:: self.n_targets]
+        return replace(
+            costs[0],
+            n_gradients=sum(cost.n_gradients for cost in costs),
+            n_forwards=sum(cost.n_forwards for cost in one_each),
+            n_rays=sum(cost.n_rays for cost in one_each),
+            seconds=sum(cost.seconds for cost in costs),
         )
 
     def _price(self, n_replicates: int) -> float:
@@ -227,26 +309,46 @@ class Run:
         half = half_widths(found, 1 - (1 - o.level) / price)
         return bool(half.max() <= max(o.atol, o.tolerance * abs(delta)))
 
-    def _provenance(self) -> dict[str, Any]:
+    def _provenance(self, problem: Problem, question: int) -> dict[str, Any]:
         return {
             "gralis": __version__,
             "python": platform.python_version(),
             "torch": torch.__version__,
             "numpy": np.__version__,
             "scipy": scipy.__version__,
-            "hashes": self._fingerprints,
-            "target": self.problem.target,
-            "baseline": self.problem.baselines.name,
-            "features": repr(self.problem.features),
+            "hashes": self._fingerprints[question // self.n_targets],
+            "target": describe(problem.targets[question % self.n_targets]),
+            "baseline": problem.baselines.name,
+            "features": repr(problem.features),
             "kernels": [repr(kernel) for kernel in self.kernels],
             "plan": self.plan.name,
             "dtype": ", ".join(dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in self.problem.dtypes)),
+            "asked_together": {"inputs": len(self.problems), "targets": self.n_targets},  # on the same rays
             **asdict(self.options),
         }
 
     @cached_property
-    def _fingerprints(self) -> dict[str, str]:
-        return self.problem.fingerprints()
+    def _fingerprints(self) -> list[dict[str, str]]:
+        model = self.problem.model_fingerprint()
+        return [{**problem.fingerprints(), "model": model} for problem in self.problems]
+
+
+def _typical(squared_distances: Sequence[Array]) -> Array:
+    """The squared distances by which rays for several inputs are drawn: mean shares, times the mean total.
+
+    Each input then weighs the rays by its own law, exactly; how much that costs shows in its effective rays.
+    """
+    if len(squared_distances) == 1:
+        return squared_distances[0]
+    rows = np.stack(squared_distances)  # (n_inputs, n_baselines, n_features)
+    totals = rows.sum(2, keepdims=True)
+    shares = np.divide(rows, totals, out=np.zeros_like(rows), where=totals > 0)
+    return np.asarray(shares.mean(0) * totals.mean(0))
+
+
+def _joined(parts: Sequence[tuple[Ledger, ...]]) -> tuple[Ledger, ...]:
+    """Of every question, the ledgers one after the other."""
+    return tuple(Ledger.join(of_one) for of_one in zip(*parts, strict=True))
 
 
 def _looks(first: int, last: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,6 +15,8 @@ from gralis.errors import GralisError, bad
 #: None: the output is already one number per row; int: outputs[:, k]; tuple: outputs[:, i, j, ...];
 #: callable: receives exactly what the model returned and gives (rows,).
 Target: TypeAlias = int | tuple[int, ...] | Callable[[Any], Tensor] | None
+#: Several at once: a list of targets, or "all" for every output of a classifier.
+Targets: TypeAlias = list[Target] | list[int] | Literal["all"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,6 +119,27 @@ def check(target: object, owner: str = "explain") -> Target:
     if isinstance(target, tuple) and target:
         return tuple(_index(i, owner, "target") for i in target)
     return _index(target, owner, "target")
+
+
+def listed(target: Target | Targets, owner: str = "explain") -> tuple[Target, ...]:
+    """The targets one by one; none of them for "all", which only the outputs can tell.
+
+    >>> listed(3), listed([0, 3]), listed("all")
+    ((3,), (0, 3), ())
+    """
+    if isinstance(target, str) and target == "all":
+        return ()
+    if not isinstance(target, list):
+        return (check(target, owner),)
+    found = tuple(check(one, owner) for one in target)
+    if not found or len(set(found)) < len(found):
+        raise bad("target", owner, "a list of different targets", repr(target))
+    return found
+
+
+def total(outputs: Any) -> Tensor:
+    """The sum of all outputs of a row: depends on whatever any of them depends on."""
+    return _tensor(outputs, "target='all'").flatten(1).sum(1)
 
 
 def select(outputs: object, target: Target, owner: str = "explain") -> Tensor:

@@ -160,3 +160,10 @@ def test_run_names_what_there_is_and_passes_options() -> None:
     coarse = run(["integrated_gradients"], f, x, options={"integrated_gradients": {"n_nodes": 3}})
     assert coarse["integrated_gradients"].note == "3 nodes"
     assert run("gralis", f, x, kernel=Uniform())["gralis"].note == repr(Uniform())
+
+
+def test_several_targets_are_for_explain() -> None:
+    f, x = (lambda z: torch.stack([z.sum(1), z.prod(1)], 1)), torch.ones(3)
+    for name in ("occlusion", "random", "integrated_gradients", "gralis", "lime"):
+        with pytest.raises(GralisError, match=r"'target' parameter of a method must be None, an int"):
+            METHODS[name](f, x, target=[0, 1])  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def shap(model: object, x: object, *, baseline: object = 0.0, target: Target = N
     with problem_of(model, x, baseline, target, features) as (problem, evaluator):
         n = problem.n_features
         evaluator.endpoints()
-        value = np.append(0.0, evaluator.values(all_masks(n), np.zeros(2**n - 1, dtype=np.int64)))
+        value = np.append(0.0, evaluator.values(all_masks(n), np.zeros(2**n - 1, dtype=np.int64))[0])
     codes = [_without(n, i) for i in range(n)]
     marginals = np.stack([value[own | 1 << i] - value[own] for i, own in enumerate(codes)])
     weights = np.stack([_shapley_weights(n, own) for own in codes])
@@ -62,7 +62,7 @@ def gralis(
         n = problem.n_features
         log_weight = as_kernel(kernel).log_weight(_with_empty(n), problem.squared_distance[0])
         sheet = Sheet.of(all_masks(n), np.zeros(2**n - 1), 0, *nodes.on_rays(np.random.default_rng(0), 2**n - 1))
-        ledger = evaluator.evaluate(sheet, values=False)
+        (ledger,) = evaluator.evaluate(sheet, values=False)
     gradient = ledger.gradient.reshape(2**n - 1, nodes.n_nodes, n)  # rays in the order of their codes 1, 2, ...
     index: list[Index] = []
     weights, marginals = np.empty((2, n, 2 ** (n - 1) * nodes.n_nodes))
@@ -97,7 +97,7 @@ def problem_of(
             f"A triple over coalitions writes down all of them, up to n_features = {most}; here n_features = "
             f"{problem.n_features}. Join coordinates with features=..., or use explain."
         )
-    evaluator = Evaluator(problem)
+    evaluator = Evaluator([problem])
     with evaluator.session():
         yield problem, evaluator
 

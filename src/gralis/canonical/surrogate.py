@@ -44,8 +44,8 @@ def lime(
         n = problem.n_features
         design = _design(masks, n)
         kept = _support(support, n)
-        f_baseline = evaluator.endpoints()[1][0]
-        values = evaluator.values(design, np.zeros(len(design), dtype=np.int64)) + f_baseline
+        f_baseline = evaluator.endpoints()[1][0, 0]
+        values = evaluator.values(design, np.zeros(len(design), dtype=np.int64))[0] + f_baseline
     weights = np.zeros((n, len(design)))
     weights[kept] = _fit(design[:, kept], _closeness(design, sigma), float(ridge), intercept)
     index = tuple(tuple(map(int, np.flatnonzero(row))) for row in design)

@@ -9,6 +9,8 @@ shapley    Shapley values from any coalition values: the games that the rows mak
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gralis.estimators import adjusted, endpoint, plain, ratio, shapley
 from gralis.estimators.result import Estimate
 from gralis.estimators.weights import effective_rays, importance, unsampled, unvisited
@@ -16,23 +18,39 @@ from gralis.kernels import Kernel, Uniform
 from gralis.laws import Array
 from gralis.ledger import Ledger
 
-__all__ = ["Estimate", "effective_rays", "estimate", "importance", "total_of_values", "unsampled"]
+__all__ = ["Estimate", "effective_rays", "estimate", "estimates", "importance", "total_of_values", "unsampled"]
 
 
 def estimate(ledger: Ledger, kernel: Kernel, squared_distance: Array, weights: Array, method: str) -> Estimate:
     """phi of one kernel from a ledger, by the estimator of its plan; squared_distance (n_baselines, n_features)."""
+    return estimates([ledger], kernel, [squared_distance], weights, method)[0]
+
+
+def estimates(
+    ledgers: Sequence[Ledger], kernel: Kernel, squared_distances: Sequence[Array], weights: Array, method: str
+) -> tuple[Estimate, ...]:
+    """The same for several questions asked on the same rays; questions of one input have one squared_distance."""
+    questions = list(zip(ledgers, squared_distances, strict=True))
     if method == "ratio":
-        return ratio.estimate(ledger, kernel, squared_distance, weights)
+        return tuple(ratio.estimate(ledger, kernel, distance, weights) for ledger, distance in questions)
     if method == "shapley":  # whatever the kernel
-        return shapley.estimate(ledger, squared_distance, weights)
-    laws = [kernel.bind(row) for row in squared_distance]
+        return tuple(shapley.estimate(ledger, distance, weights) for ledger, distance in questions)
+    bound = {id(distance): [kernel.bind(row) for row in distance] for distance in squared_distances}
+    laws = [bound[id(distance)] for distance in squared_distances]
     if method == "endpoint":
-        return endpoint.estimate(ledger, laws, weights)
+        return tuple(endpoint.estimate(ledger, own, weights) for ledger, own in zip(ledgers, laws, strict=True))
     if method == "exact":
-        return plain.estimate(ledger, laws, weights, exact=True)
-    found = adjusted.estimate(ledger, laws, weights) if method == "adjusted" else plain.estimate(ledger, laws, weights)
-    moving = (squared_distance > 0).any(0)
-    return found.unknown_where(moving & unvisited(ledger, laws, weights))
+        return tuple(
+            plain.estimate(ledger, own, weights, exact=True) for ledger, own in zip(ledgers, laws, strict=True)
+        )
+    if method == "adjusted":
+        found = adjusted.estimate(ledgers, laws, weights)
+    else:
+        found = tuple(plain.estimate(ledger, own, weights) for ledger, own in zip(ledgers, laws, strict=True))
+    return tuple(
+        one.unknown_where((distance > 0).any(0) & unvisited(ledger, own, weights))
+        for one, (ledger, distance), own in zip(found, questions, laws, strict=True)
+    )
 
 
 def total_of_values(ledger: Ledger, squared_distance: Array, weights: Array, method: str) -> Estimate:

@@ -3,19 +3,21 @@
 Unbiased whatever the surrogate, because a replicate is only ever compared with one that was fitted without it
 (cross-fitting). Lemma A then removes node noise: c(T) = sum_i ray_i - v(T) has mean zero over the nodes, so a
 multiple of it, again learnt without the replicate, is taken off each member. Among a few surrogates the one whose
-replicates agree best is used.
+replicates agree best is used. Questions asked on the same rays (targets, inputs) share the work of the fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gralis.estimators.plain import per_replicate
 from gralis.estimators.result import Estimate
-from gralis.estimators.surrogates import Drift, Lesson, Potential, Surrogate, n_monomials
+from gralis.estimators.surrogates import Drift, Lesson, Potential, Prediction, Surrogate, n_monomials
 from gralis.estimators.weights import importance
 from gralis.laws import Array, Law
 from gralis.ledger import Ledger
@@ -27,39 +29,104 @@ _CLEARLY = 0.95  # a richer surrogate must lower the variance by this factor
 _PATIENCE = 2  # so many richer surrogates in a row without gain end the search
 _LADDER = ((2, 2), (4, 3), (3, 3, 3), (6, 4, 3), (8, 5))
 
+#: Rays from which coefficients may be learnt.
+Learners: TypeAlias = NDArray[np.bool_]
+#: Of a question and a guess: what the surrogate knows, (n_values,), and what each ray adds, (n_rays, n_values).
+Remainder: TypeAlias = Callable[[int, Prediction, Learners], tuple[Array, Array]]
 
-def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
-    """The adjusted estimate of phi for these laws, with the surrogate whose replicates agree best."""
-    weights = importance(ledger, laws, baseline_weights)
-    rays, folds = _by_lemma_a(ledger), _folds(ledger)
-    tried = (
-        _mean(ledger, _cross_fitted(ledger, rays, weights, surrogate, folds), f"adjusted rays ({name})").widened(factor)
-        for name, surrogate, factor in _surrogates(ledger, laws, baseline_weights, weights)
-    )
-    return steadiest(tried)
+
+def estimate(ledgers: Sequence[Ledger], laws: Sequence[Sequence[Law]], baseline_weights: Array) -> tuple[Estimate, ...]:
+    """phi of every question asked on the same rays, each with the surrogate whose replicates agree best."""
+    weights = _of_each(ledgers, laws, baseline_weights)
+    rays = [_by_lemma_a(ledger) for ledger in ledgers]
+
+    def remainder(question: int, guess: Prediction, learn: Learners) -> tuple[Array, Array]:
+        ledger, own = ledgers[question], weights[question]
+        return guess.phi, own * _unexplained(ledger, rays[question], guess, own, learn)
+
+    return _chosen(ledgers, laws, baseline_weights, weights, remainder, "adjusted rays")
 
 
 def total_of_values(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
     """sum_T v(T) / (|T| C(n, |T|)), for the laws of the uniform kernel: forwards only, adjusted the same way."""
     weights = importance(ledger, laws, baseline_weights)
-    rate, folds = weights.max(1), _folds(ledger)  # all members of T have one weight under the uniform kernel
-    tried = (
-        _mean(ledger, _cross_fitted_total(ledger, rate, surrogate, folds), "adjusted values").widened(factor)
-        for _, surrogate, factor in _surrogates(ledger, laws, baseline_weights, weights)
-    )
-    return steadiest(tried)
+    rate = weights.max(1)  # all members of T have one weight under the uniform kernel
+
+    def remainder(question: int, guess: Prediction, learn: Learners) -> tuple[Array, Array]:
+        return guess.phi.sum(keepdims=True), (rate * (ledger.value - guess.value))[:, None]
+
+    return _chosen([ledger], [laws], baseline_weights, [weights], remainder, "adjusted values")[0]
 
 
-def steadiest(tried: Iterable[Estimate]) -> Estimate:
+def _of_each(ledgers: Sequence[Ledger], laws: Sequence[Sequence[Law]], baseline_weights: Array) -> list[Array]:
+    """Importance weights of every question; targets have one law, and need it once."""
+    known: dict[int, Array] = {}
+    for ledger, own in zip(ledgers, laws, strict=True):
+        if id(own) not in known:
+            known[id(own)] = importance(ledger, own, baseline_weights)
+    return [known[id(own)] for own in laws]
+
+
+def _chosen(
+    ledgers: Sequence[Ledger],
+    laws: Sequence[Sequence[Law]],
+    baseline_weights: Array,
+    weights: Sequence[Array],
+    remainder: Remainder,
+    name: str,
+) -> tuple[Estimate, ...]:
+    """The steadiest estimate of every question; those with the same active features are fitted together."""
+    different = {id(own): own for own in weights}.values()
+    trust = sum(different, start=np.zeros_like(weights[0]))[ledgers[0].ray] / len(different)
+    everyone = Lesson(ledgers, trust, laws, baseline_weights)
+    alike: dict[bytes, list[int]] = {}
+    for question, ledger in enumerate(ledgers):
+        alike.setdefault(everyone.slopes_of(ledger).any(0).tobytes(), []).append(question)
+    best: dict[int, Steadiest] = {}
+    for questions in alike.values():
+        lesson = replace(everyone, ledgers=[ledgers[q] for q in questions], laws=[laws[q] for q in questions])
+        best.update({question: Steadiest() for question in questions})
+        for kind, surrogate in _surrogates(lesson):
+            open_ = {question: place for place, question in enumerate(questions) if not best[question].over}
+            for question, (known, parts) in _cross_fitted(lesson, surrogate, open_, remainder).items():
+                widened = _mean(lesson.rays, known, parts, f"{name} ({kind})").widened(_widening(surrogate, lesson))
+                best[question].look_at(widened)
+            if all(best[question].over for question in questions):
+                break
+    return tuple(best[question].found for question in range(len(ledgers)))
+
+
+class Steadiest:
     """The first whose replicates agree clearly better than those of all before it; the search ends after failures."""
-    best, failures = None, 0
-    for found in tried:
+
+    def __init__(self) -> None:
+        self._best: Estimate | None = None
+        self._failures = 0
+
+    def look_at(self, found: Estimate) -> None:
+        best = self._best
         if best is None or (found.departures**2).sum() < _CLEARLY * (best.departures**2).sum():
-            best, failures = found, 0
-        elif (failures := failures + 1) == _PATIENCE:
-            break
-    assert best is not None  # the constant is always there
-    return best
+            self._best, self._failures = found, 0
+        else:
+            self._failures += 1
+
+    @property
+    def over(self) -> bool:
+        return self._failures == _PATIENCE
+
+    @property
+    def found(self) -> Estimate:
+        assert self._best is not None  # the constant is always there
+        return self._best
+
+    @classmethod
+    def of(cls, tried: Iterable[Estimate]) -> Estimate:
+        search = cls()
+        for found in tried:
+            search.look_at(found)
+            if search.over:
+                break
+        return search.found
 
 
 def _by_lemma_a(ledger: Ledger) -> Array:
@@ -74,75 +141,62 @@ def _folds(ledger: Ledger) -> NDArray[np.int64]:
     return np.where(ledger.replicate >= 0, ledger.replicate % n_folds, -1)
 
 
-def _surrogates(
-    ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, weights: Array
-) -> Iterator[tuple[str, Surrogate, float]]:
-    """Candidates from plain to rich, as far as the number of slopes supports them, and how much to widen each.
+def _surrogates(lesson: Lesson) -> Iterator[tuple[str, Surrogate]]:
+    """Candidates from plain to rich, as far as the number of slopes supports them."""
+    yield "constant", Drift(lesson, 1)
+    if lesson.rays.masks[lesson.rays.ray].sum(0).min() >= 24:
+        yield "drift", Drift(lesson, 7)
+    for degrees in _LADDER:
+        if 0 < n_monomials(len(lesson.active), degrees) <= min(_MOST_MONOMIALS, lesson.n_equations / 3):
+            yield f"potential{degrees}", Potential(lesson, degrees)
 
-    Replicates share their teachers, so they agree a little too well. With p parameters learnt from N slopes the
-    variance between them is too small by about 1 + 2 p / N (measured: within 10% from p / N = 0.01 to 0.3).
+
+def _widening(surrogate: Surrogate, lesson: Lesson) -> float:
+    """Replicates share their teachers, so they agree a little too well.
+
+    With p parameters learnt from N slopes the variance between them is too small by about 1 + 2 p / N (measured: within
+    10% from p / N = 0.01 to 0.3).
     """
-    slope = ledger.stretch[:, None] * ledger.gradient
-    lesson = Lesson(ledger, slope, weights[ledger.ray], laws, baseline_weights)
-
-    def widening(surrogate: Surrogate) -> float:
-        return float(np.sqrt(1 + 2 * surrogate.n_parameters / max(lesson.n_equations, 1)))
-
-    def candidates() -> Iterator[tuple[str, Surrogate]]:
-        yield "constant", Drift(lesson, 1)
-        if ledger.masks[ledger.ray].sum(0).min() >= 24:
-            yield "drift", Drift(lesson, 7)
-        for degrees in _LADDER:
-            if 0 < n_monomials(len(lesson.active), degrees) <= min(_MOST_MONOMIALS, lesson.n_equations / 3):
-                yield f"potential{degrees}", Potential(lesson, degrees)
-
-    for name, surrogate in candidates():
-        yield name, surrogate, widening(surrogate)
+    return float(np.sqrt(1 + 2 * surrogate.n_parameters / max(lesson.n_equations, 1)))
 
 
-def _mean(ledger: Ledger, crossed: tuple[Array, Array], method: str) -> Estimate:
+def _mean(ledger: Ledger, known: Array, parts: Array, method: str) -> Estimate:
     """Replicate estimates: what is known without each replicate, plus the sum over its rays."""
-    known, parts = crossed  # (n_replicates, n_values), (n_rays, n_values)
     return Estimate.mean(known + per_replicate(ledger, parts), method, rays=parts)
 
 
 def _cross_fitted(
-    ledger: Ledger, rays: Array, weights: Array, surrogate: Surrogate, folds: NDArray[np.int64]
-) -> tuple[Array, Array]:
-    """phi of the surrogate and the census, for each replicate, and what every ray adds to its replicate.
+    lesson: Lesson, surrogate: Surrogate, questions: Mapping[int, int], remainder: Remainder
+) -> dict[int, tuple[Array, Array]]:
+    """For each question: what surrogate and census give every replicate, and what every ray adds to its replicate.
 
-    A replicate meets only what was learnt without it.
+    A replicate meets only what was learnt without it. `questions` says at which place of the lesson each is.
     """
-    known, parts = np.zeros((ledger.n_replicates, ledger.n_features)), np.zeros(ledger.masks.shape)
+    rays = lesson.rays
+    folds = _folds(rays)
+    found: dict[int, tuple[Array, Array]] = {}
+    for fold, fit in enumerate(surrogate.leave_out(folds)):
+        own = folds == fold
+        for question, place in questions.items():
+            phi, part = remainder(question, fit(place), folds != fold)
+            if question not in found:
+                found[question] = np.zeros((rays.n_replicates, len(phi))), np.zeros_like(part)
+            known, parts = found[question]
+            parts[own] = part[own]
+            known[np.unique(rays.replicate[own])] = phi + part[rays.replicate == CENSUS].sum(0)
+    return found
+
+
+def _unexplained(ledger: Ledger, rays: Array, guess: Prediction, weights: Array, learn: Learners) -> Array:
+    """What the surrogate leaves of every ray, (n_rays, n_features)."""
     scale = (ledger.weight / ledger.stretch)[:, None]
+    predicted = ledger.sum_points(scale * guess.slope) * ledger.masks
     exact_single = (ledger.sizes == 1) & np.isfinite(ledger.value)
-    for fold, guess in enumerate(surrogate.leave_out(folds)):
-        predicted = ledger.sum_points(scale * guess.slope) * ledger.masks
-        predicted = np.where(exact_single[:, None], ledger.masks * guess.value[:, None], predicted)
-        left = _without_checksum(ledger, rays - predicted, guess.value, weights, folds != fold)
-        part = weights * left
-        own = folds == fold
-        parts[own] = part[own]
-        known[np.unique(ledger.replicate[own])] = guess.phi + part[ledger.replicate == CENSUS].sum(0)
-    return known, parts
+    predicted = np.where(exact_single[:, None], ledger.masks * guess.value[:, None], predicted)
+    return _without_checksum(ledger, rays - predicted, guess.value, weights, learn)
 
 
-def _cross_fitted_total(
-    ledger: Ledger, rate: Array, surrogate: Surrogate, folds: NDArray[np.int64]
-) -> tuple[Array, Array]:
-    """The same for the sum over coalitions: the surrogate's own, and the weighted difference of values."""
-    known, parts = np.zeros((ledger.n_replicates, 1)), np.zeros((ledger.n_rays, 1))
-    for fold, guess in enumerate(surrogate.leave_out(folds)):
-        part = rate * (ledger.value - guess.value)
-        own = folds == fold
-        parts[own, 0] = part[own]
-        known[np.unique(ledger.replicate[own])] = guess.phi.sum() + part[ledger.replicate == CENSUS].sum()
-    return known, parts
-
-
-def _without_checksum(
-    ledger: Ledger, left: Array, guessed_value: Array, weights: Array, learn: NDArray[np.bool_]
-) -> Array:
+def _without_checksum(ledger: Ledger, left: Array, guessed_value: Array, weights: Array, learn: Learners) -> Array:
     """left_i - (b_i share_i(T) + b'_i / |T|) c(T), c the checksum of what the surrogate left; b learnt on `learn`."""
     usable = np.isfinite(ledger.value) & (ledger.nodes_per_ray > 0) & (ledger.sizes > 1)
     if not usable.any():

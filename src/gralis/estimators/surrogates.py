@@ -1,7 +1,8 @@
 """Cheap models of the gradient whose GRALIS values are known exactly: what is left over has a small variance.
 
 On the scale s of the node density a ray runs straight through s in [0, 1]. A surrogate predicts the gradient at every
-point of the ledger, the value v(T) it implies, and its own phi under the law, all by closed forms:
+point of the ledger, the value v(T) it implies, and its own phi under the law, all by closed forms. Several questions
+asked on the same rays (targets, inputs) share one matrix: each is a right-hand side.
 
     Drift      gradient_i = sum_b beta_ib B_b(s, |T| / n)             each feature on its own, for any n
     Potential  gradient   = d/dz of a polynomial G(z) at z = s 1_T    all features share one G, interactions included
@@ -10,7 +11,7 @@ point of the ledger, the value v(T) it implies, and its own phi under the law, a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -28,28 +29,55 @@ _RIDGE = 1e-5  # relative to each monomial's own sum of squares, growing with it
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What surrogates learn from: slope[p, i] = gradient_i per unit of s at point p, with trust W_i(T) in it."""
+    """What surrogates learn from: ledgers of the same rays, one per question, with trust W_i(T) in their slopes."""
 
-    ledger: Ledger
-    slope: Array  # (n_points, n_features)
+    ledgers: Sequence[Ledger]
     trust: Array  # (n_points, n_features), zero outside T
-    laws: Sequence[Law]
+    laws: Sequence[Sequence[Law]]  # of each question, one per baseline
     baseline_weights: Array
+
+    @property
+    def rays(self) -> Ledger:
+        """The rays, without the answers."""
+        return self.ledgers[0]
+
+    def slope(self, question: int) -> Array:
+        """slope[p, i] = gradient_i per unit of s at point p, (n_points, n_features)."""
+        ledger = self.ledgers[question]
+        return np.asarray(ledger.stretch[:, None] * ledger.gradient)
 
     @cached_property
     def active(self) -> NDArray[np.int64]:
         """Features with a slope anywhere; the others are known to be nothing, and stay exactly nothing."""
-        return np.flatnonzero(((self.slope != 0) & (self.trust > 0)).any(0))
+        return np.flatnonzero(self.slopes_of(self.rays).any(0))
 
     @cached_property
     def n_equations(self) -> int:
         """How many slopes there are to learn from."""
-        return int(((self.slope != 0) & (self.trust > 0)).sum())
+        return int(self.slopes_of(self.rays).sum())
+
+    def slopes_of(self, ledger: Ledger) -> NDArray[np.bool_]:
+        """Where there is a slope to learn from, (n_points, n_features)."""
+        return np.asarray((ledger.gradient != 0) & (self.trust > 0))
 
     @property
     def sizes(self) -> Array:
         """|T| / n of every ray."""
-        return np.asarray(self.ledger.sizes / self.ledger.n_features)
+        return np.asarray(self.rays.sizes / self.rays.n_features)
+
+
+class PerLaw:
+    """What a surrogate knows about each law, computed once: targets have one law, inputs each their own."""
+
+    def __init__(self, lesson: Lesson, compute: Callable[[Sequence[Law]], Array]) -> None:
+        self._laws, self._compute = lesson.laws, compute
+        self._found: dict[int, Array] = {}
+
+    def of(self, question: int) -> Array:
+        laws = self._laws[question]
+        if id(laws) not in self._found:
+            self._found[id(laws)] = self._compute(laws)
+        return self._found[id(laws)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +89,17 @@ class Prediction:
     phi: Array  # (n_features,)
 
 
+#: The prediction of one question.
+Fit = Callable[[int], Prediction]
+
+
 class Surrogate(Protocol):
     """One lesson, one fit per fold: each learns from the rays outside the fold, and predicts for all."""
 
     @property
     def n_parameters(self) -> int: ...
 
-    def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Prediction]:
+    def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Fit]:
         """The fit without fold 0, without fold 1, ...; fold -1 is never left out."""
         ...
 
@@ -77,49 +109,49 @@ class Drift:
 
     def __init__(self, lesson: Lesson, n_terms: int) -> None:
         self._lesson = lesson
-        ledger = lesson.ledger
-        s = 2 * ledger.place - 1
+        rays = lesson.rays
+        s = 2 * rays.place - 1
         tau = lesson.sizes - 0.5
-        at = tau[ledger.ray]
+        at = tau[rays.ray]
         terms = [np.ones_like(s), at, s, at * s, s**2 - 1 / 3, at**2, s**3 - 0.6 * s]
         self._terms = np.stack(terms[:n_terms], axis=1)  # (n_points, n_terms)
         flat = np.zeros_like(tau)
         self._integrals = np.stack([np.ones_like(tau), tau, flat, flat, flat, tau**2, flat][:n_terms], axis=1)
         self._products = np.einsum("pa,pb->pab", self._terms, self._terms).reshape(len(s), -1)
+        self._known = PerLaw(lesson, self._moments)
 
     @property
     def n_parameters(self) -> int:
         return int(self._terms.shape[1]) * len(self._lesson.active)
 
-    @cached_property
-    def _moments(self) -> Array:
+    def _moments(self, laws: Sequence[Law]) -> Array:
         """E[B_b | i in T], averaged over the baselines: (n_terms, n_features)."""
-        moments = sum(
-            w * law.size_moments() for w, law in zip(self._lesson.baseline_weights, self._lesson.laws, strict=True)
-        )
+        moments = sum(w * law.size_moments() for w, law in zip(self._lesson.baseline_weights, laws, strict=True))
         one, first, second = np.asarray(moments)
         zero = np.zeros_like(one)
         table = [one, first - one / 2, zero, zero, zero, second - first + one / 4, zero]
         return np.stack(table[: self._terms.shape[1]])
 
-    def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Prediction]:
+    def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Fit]:
         for fold in range(folds.max() + 1):
-            yield self._fit(folds[self._lesson.ledger.ray] != fold)
+            yield self._fit(folds[self._lesson.rays.ray] != fold)
 
-    def _fit(self, points: NDArray[np.bool_]) -> Prediction:
+    def _fit(self, points: NDArray[np.bool_]) -> Fit:
         lesson, k = self._lesson, self._terms.shape[1]
-        ledger = lesson.ledger
         trust = lesson.trust[points]  # (points, n_features)
         normal = (self._products[points].T @ trust).T.reshape(-1, k, k)
-        right = (self._terms[points].T @ (trust * lesson.slope[points])).T
         # A ridge for features seen in few rays; the constant is left alone, so that affine models come out exactly.
         scale = normal[:, 0, 0] / max(k, 1)
         ridge = 1e-2 * scale[:, None] * np.concatenate([[0.0], np.ones(k - 1)]) + 1e-300
         normal[:, np.arange(k), np.arange(k)] += ridge
-        beta = np.linalg.solve(normal, right[:, :, None])[:, :, 0]  # (n_features, n_terms)
-        slope = self._terms @ beta.T
-        value = (ledger.masks * (self._integrals @ beta.T)).sum(1)
-        return Prediction(slope, value, (self._moments * beta.T).sum(0))
+
+        def predict(question: int) -> Prediction:
+            right = (self._terms[points].T @ (trust * lesson.slope(question)[points])).T
+            beta = np.linalg.solve(normal, right[:, :, None])[:, :, 0]  # (n_features, n_terms)
+            value = (lesson.rays.masks * (self._integrals @ beta.T)).sum(1)
+            return Prediction(self._terms @ beta.T, value, (self._known.of(question) * beta.T).sum(0))
+
+        return predict
 
 
 class Potential:
@@ -127,8 +159,9 @@ class Potential:
 
     def __init__(self, lesson: Lesson, degrees: Sequence[int]) -> None:
         self._lesson = lesson
-        self._exponents, self._support = monomials(lesson.active, lesson.ledger.n_features, degrees)
+        self._exponents, self._support = monomials(lesson.active, lesson.rays.n_features, degrees)
         self._degree = self._exponents.sum(1)
+        self._known = PerLaw(lesson, self._phi)
 
     @property
     def n_parameters(self) -> int:
@@ -137,7 +170,7 @@ class Potential:
     @cached_property
     def _member(self) -> Array:
         """Masks with a column of ones, the padding of the supports."""
-        masks = self._lesson.ledger.masks
+        masks = self._lesson.rays.masks
         return np.concatenate([masks, np.ones((len(masks), 1))], axis=1)
 
     @cached_property
@@ -148,7 +181,7 @@ class Potential:
     @cached_property
     def _blocks(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], Array]]:
         """For each feature: its points (i in T), the monomials that contain it, and their slopes there."""
-        ledger, blocks = self._lesson.ledger, []
+        ledger, blocks = self._lesson.rays, []
         powers = ledger.place[:, None] ** np.arange(self._degree.max())
         for i in range(ledger.n_features):
             columns = np.flatnonzero(self._exponents[:, i])
@@ -158,21 +191,20 @@ class Potential:
             blocks.append((points, columns, slopes))
         return blocks
 
-    @cached_property
-    def _phi(self) -> Array:
+    def _phi(self, laws: Sequence[Law]) -> Array:
         """phi_i of every monomial under the law, (n_features, n_monomials)."""
-        lesson, n = self._lesson, self._lesson.ledger.n_features
+        n = self._lesson.rays.n_features
         phi = np.zeros((n, len(self._exponents)))
         for i in range(n):
             columns = np.flatnonzero(self._exponents[:, i])
             others = np.where(self._support[columns] == i, n, self._support[columns])
             sets = np.concatenate([np.full((len(columns), 1), i), others], axis=1)
             share = self._exponents[columns, i] / self._degree[columns]
-            for weight, law in zip(lesson.baseline_weights, lesson.laws, strict=True):
+            for weight, law in zip(self._lesson.baseline_weights, laws, strict=True):
                 phi[i, columns] += weight * share * law.subset_moments(sets)
         return phi
 
-    def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Prediction]:
+    def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Fit]:
         parts = [self._equations(folds == fold) for fold in range(-1, folds.max() + 1)]
         for left_out in range(1, len(parts)):
             # Added up, not subtracted from the whole: one heavy ray would take all digits of the others with it.
@@ -180,21 +212,24 @@ class Potential:
             yield self._solve(np.sum([p[0] for p in others], axis=0), np.sum([p[1] for p in others], axis=0))
 
     def _equations(self, rays: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """The normal equations of these rays: their slopes, and their values where known."""
-        lesson, ledger = self._lesson, self._lesson.ledger
-        size = len(self._exponents)
-        normal, right = np.zeros((size, size)), np.zeros(size)
+        """The normal equations of these rays: their slopes, and their values where known; a column per question."""
+        lesson, design = self._lesson, self._lesson.rays
+        size, questions = len(self._exponents), range(len(lesson.ledgers))
+        normal, right = np.zeros((size, size)), np.zeros((size, len(questions)))
         for i, (points, columns, slopes) in enumerate(self._blocks):
-            used = rays[ledger.ray[points]]
-            weighted = slopes[used] * lesson.trust[points[used], i, None]
+            used = rays[design.ray[points]]
+            own = points[used]
+            weighted = slopes[used] * lesson.trust[own, i, None]
             normal[np.ix_(columns, columns)] += weighted.T @ slopes[used]
-            right[columns] += weighted.T @ lesson.slope[points[used], i]
-        known = rays & np.isfinite(ledger.value)
+            seen = np.stack([lesson.ledgers[k].gradient[own, i] for k in questions], axis=1)
+            right[columns] += weighted.T @ (design.stretch[own, None] * seen)
+        known = rays & np.isfinite(design.value)
         inside = self._contained[known]
         level = np.median(lesson.trust[lesson.trust > 0])  # a value counts like one typical slope
-        return normal + level * inside.T @ inside, right + level * inside.T @ ledger.value[known]
+        values = np.stack([lesson.ledgers[k].value[known] for k in questions], axis=1)
+        return normal + level * inside.T @ inside, right + level * inside.T @ values
 
-    def _solve(self, normal: Array, right: Array) -> Prediction:
+    def _solve(self, normal: Array, right: Array) -> Fit:
         scale = np.sqrt(np.diag(normal))
         seen = scale > 0  # a monomial without weight stays at nothing
         scale = np.where(seen, scale, 1.0)
@@ -202,13 +237,18 @@ class Potential:
             _RIDGE * (self._degree**2.0 - 1) + np.where(seen, 1e-13, 1.0)
         )
         try:
-            beta = solve(system, right / scale, assume_a="pos") / scale
+            betas = solve(system, right / scale[:, None], assume_a="pos") / scale[:, None]
         except LinAlgError:  # a kernel that leaves next to no weight on most rays
-            beta = np.linalg.lstsq(system, right / scale, rcond=1e-10)[0] / scale
-        slope = np.zeros_like(self._lesson.slope)
-        for i, (points, columns, slopes) in enumerate(self._blocks):
-            slope[points, i] = slopes @ beta[columns]
-        return Prediction(slope, self._contained @ beta, self._phi @ beta)
+            betas = np.linalg.lstsq(system, right / scale[:, None], rcond=1e-10)[0] / scale[:, None]
+
+        def predict(question: int) -> Prediction:
+            beta = betas[:, question]
+            slope = np.zeros((self._lesson.rays.n_points, self._lesson.rays.n_features))
+            for i, (points, columns, slopes) in enumerate(self._blocks):
+                slope[points, i] = slopes @ beta[columns]
+            return Prediction(slope, self._contained @ beta, self._known.of(question) @ beta)
+
+        return predict
 
 
 def monomials(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
-from gralis.estimators.adjusted import steadiest
+from gralis.estimators.adjusted import Steadiest
 from gralis.explainers.game import Game, log_class_size
 from gralis.explainers.indices import Index
 from gralis.explainers.transform import Coalition, coalitions
@@ -31,7 +31,7 @@ def index_estimate(game: Game, index: Index, sets: Sequence[Coalition]) -> Estim
         raise GralisError("Errors need at least two replicates of the plan; explain with replicates=2 or more.")
     counts = coefficients(game, index, sets)
     tried = (_with_surrogate(game, counts, index, sets, order) for order in _orders(game))
-    return steadiest(tried)
+    return Steadiest.of(tried)
 
 
 def coefficients(game: Game, index: Index, sets: Sequence[Coalition]) -> Array:

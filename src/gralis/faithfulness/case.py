@@ -24,7 +24,7 @@ from gralis.models.blame import blame
 from gralis.models.protocol import Guarded
 from gralis.plans import whole
 from gralis.problem import Problem
-from gralis.targets import Target
+from gralis.targets import Target, check
 
 Level = Literal["region", "pixel"]
 BatchSize = int | Literal["auto"]
@@ -172,7 +172,8 @@ def case(
     array = np.asarray(to_numpy(getattr(attribution, "values", attribution)))
     if asked is None and array.ndim == 2 and getattr(x, "ndim", 2) > 2:  # one number per pixel
         asked = np.arange(array.size).reshape(array.shape)
-    problem = Problem.build(model, x, baseline=0.0 if noisy else baseline, target=target, features=asked)
+    one = check(target, "a metric")
+    problem = Problem.build(model, x, baseline=0.0 if noisy else baseline, target=one, features=asked)
     if isinstance(own, Features) and own.fingerprint() != problem.features.fingerprint():
         raise bad("features", "a metric", f"those of the attribution, {own}", f"{problem.features}")
     found = Case(

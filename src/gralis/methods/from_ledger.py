@@ -15,7 +15,7 @@ from gralis.plans import whole
 from gralis.problem import Problem
 from gralis.quadrature import midpoint
 from gralis.sheet import Sheet
-from gralis.targets import Target
+from gralis.targets import Target, check
 
 _NODES = 64  # on the path of Integrated Gradients
 _ENOUGH_POINTS = 32  # points on the ray of all features that a ledger must have to be read instead
@@ -142,7 +142,7 @@ def integrated_gradients(
         values = np.zeros(problem.n_features)
         share = (weights[:, None] * rule.weights).ravel()  # of every point, in the order of the sheet
 
-        def add(part: slice, rows: Array) -> None:
+        def add(question: int, part: slice, rows: Array) -> None:
             nonlocal values
             values += share[part] @ rows
 
@@ -168,7 +168,7 @@ def ledger_of(
         return explain(
             model,
             x,
-            target=target,
+            target=check(target, "a method"),
             baseline=baseline,
             features=features,
             budget=budget,

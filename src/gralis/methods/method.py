@@ -15,7 +15,7 @@ from gralis.explainers import Attribution
 from gralis.laws import Array
 from gralis.plans import whole
 from gralis.problem import Problem
-from gralis.targets import Target
+from gralis.targets import Target, check
 
 if TYPE_CHECKING:
     from gralis.explanation import Explanation
@@ -47,8 +47,9 @@ def evaluator_of(
     model: object, x: object, baseline: object, target: Target, features: object, batch_size: BatchSize
 ) -> Iterator[Evaluator]:
     """The model ready to be evaluated on coalitions of these features; restored afterwards."""
-    problem = Problem.build(model, x, baseline=baseline, target=target, features=features)
-    evaluator = Evaluator(problem, batch_size=None if batch_size == "auto" else whole(batch_size, "batch_size", 1))
+    one = check(target, "a method")  # several are for `explain`
+    problem = Problem.build(model, x, baseline=baseline, target=one, features=features)
+    evaluator = Evaluator([problem], batch_size=None if batch_size == "auto" else whole(batch_size, "batch_size", 1))
     with evaluator.session():
         yield evaluator
 
@@ -56,7 +57,7 @@ def evaluator_of(
 def delta_of(evaluator: Evaluator) -> float:
     """F(x) - F(x'), averaged over the baselines."""
     f_x, f_baselines = evaluator.endpoints()
-    return float(f_x - evaluator.problem.baselines.weights @ f_baselines)
+    return float(f_x[0] - evaluator.problem.baselines.weights @ f_baselines[0])
 
 
 def known(values: Array, method: str) -> Estimate:

@@ -41,6 +41,6 @@ def occlusion(
         everyone, without = np.ones((1, n), dtype=bool), ~np.eye(n, dtype=bool)
         values = np.zeros(n)
         for number, share in enumerate(weights):
-            v = evaluator.values(np.concatenate([everyone, without]), np.full(n + 1, number))
+            (v,) = evaluator.values(np.concatenate([everyone, without]), np.full(n + 1, number))
             values += share * (v[0] - v[1:])
     return Attribution(known(values, "occlusion"), problem.features.names, delta, features=problem.features)

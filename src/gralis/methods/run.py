@@ -17,7 +17,7 @@ from gralis.methods.from_ledger import gralis, gralis_uniform, integrated_gradie
 from gralis.methods.gradcam import gradcam, gradcam_lin
 from gralis.methods.method import BUDGET, BatchSize, Method
 from gralis.methods.occlusion import occlusion
-from gralis.targets import Target
+from gralis.targets import Target, check
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -70,7 +70,7 @@ def run(
         ledger = explain(
             model,
             x,
-            target=target,
+            target=check(target, "methods.run"),
             baseline=baseline,
             features=features,
             kernel=kernel,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NoReturn
@@ -45,16 +45,30 @@ class BlackboxModel:
 
     def value(self, points: Points) -> Tensor:
         """F at every row, (rows,), float64."""
-        with blame(f"The black box {self.name}", points):
-            outputs = self._tensors(self.fn(arrays(points)))
-        with blame(f"The target {describe(self.target)}", points):
-            values = select(outputs, self.target)
+        return self.values(points, (self.target,))[0]
+
+    def values(self, points: Points, targets: Sequence[Target]) -> list[Tensor]:
+        """F of every target, each (rows,), float64, by one call."""
+        outputs, found = self.outputs(points), []
         rows = leaves(points)[0].shape[0]
-        if values.shape[0] != rows:
-            raise ModelError(f"The black box {self.name} returned {values.shape[0]} values for {rows} rows.")
-        return values.detach()
+        for target in targets:
+            with blame(f"The target {describe(target)}", points):
+                values = select(outputs, target)
+            if values.shape[0] != rows:
+                raise ModelError(f"The black box {self.name} returned {values.shape[0]} values for {rows} rows.")
+            found.append(values.detach())
+        return found
+
+    def outputs(self, points: Points) -> Any:
+        """What the function returns, as float64 tensors."""
+        with blame(f"The black box {self.name}", points):
+            return self._tensors(self.fn(arrays(points)))
 
     def value_and_gradient(self, points: Points) -> NoReturn:
+        """Always raises: there is no gradient."""
+        self.values_and_gradients(points, (self.target,))
+
+    def values_and_gradients(self, points: Points, targets: Sequence[Target]) -> NoReturn:
         """Always raises: there is no gradient."""
         raise GralisError(
             f'The black box {self.name} has no gradient, so there are no rays; use plan="endpoint" or plan="values".'

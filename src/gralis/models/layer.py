@@ -151,6 +151,16 @@ def descend(model: object, layer: object, x: Points, baselines: Points, target: 
     )
 
 
+def activation_shape(model: object, layer: object, x: object) -> tuple[int, ...]:
+    """The shape of the layer's output for one input."""
+    found = Layer.find(model, layer)
+    try:
+        point = torch.as_tensor(x)[None]
+    except (TypeError, ValueError, RuntimeError):
+        raise bad("x", "explain", "a tensor or an array where the features of a layer are left open", kind(x)) from None
+    return tuple(found.output(_like(TorchModel(found.network), point)).shape[1:])
+
+
 def _like(model: TorchModel, leaf: Tensor) -> Tensor:
     dtype = (model.dtype or leaf.dtype) if leaf.is_floating_point() else leaf.dtype
     return leaf.detach().to(device=model.device, dtype=dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -62,33 +62,58 @@ class TorchModel:
 
     def value(self, points: Points) -> Tensor:
         """F at every row, (rows,), without a graph."""
-        with self.session(), torch.inference_mode(False), torch.no_grad():
-            copies = [self._placed(leaf, copy=True) for leaf in leaves(points)]  # the module may work in place
-            return self._values(rebuild(points, copies)).detach()
+        return self.values(points, (self.target,))[0]
 
     def value_and_gradient(self, points: Points) -> tuple[Tensor, Points]:
-        """F at every row and dF/dpoint: one forward, one backward, gradients of the inputs only.
+        """F at every row and dF/dpoint: one forward, one backward, gradients of the inputs only."""
+        (value,), (gradient,) = self.values_and_gradients(points, (self.target,))
+        return value, gradient
+
+    def values(self, points: Points, targets: Sequence[Target]) -> list[Tensor]:
+        """F of every target, each (rows,), by one forward."""
+        with self.session(), torch.inference_mode(False), torch.no_grad():
+            outputs = self._outputs(self._copies(points))
+            return [self._selected(outputs, target, points).detach() for target in targets]
+
+    def outputs(self, points: Points) -> Any:
+        """What the module returns for the points, without a graph."""
+        with self.session(), torch.inference_mode(False), torch.no_grad():
+            return self._outputs(self._copies(points))
+
+    def values_and_gradients(self, points: Points, targets: Sequence[Target]) -> tuple[list[Tensor], list[Points]]:
+        """F and dF/dpoint of every target: one forward, a backward each.
 
         Rows are independent, so the gradient of the sum over rows holds the gradient of each row.
         """
         require_floating(points)
+        values, gradients = [], []
         with self.session(), torch.inference_mode(False), torch.enable_grad():
             inputs = [self._placed(leaf, copy=leaf.is_inference()).requires_grad_() for leaf in leaves(points)]
             # A leaf may not be written in place and still have a gradient; its clone may (first layer ReLU(inplace)).
-            values = self._values(rebuild(points, [leaf.clone() for leaf in inputs]))
-            if not values.requires_grad:
-                raise self._detached()
-            with blame(f"The backward pass of {self.name}", points):
-                found: tuple[Tensor | None, ...] = torch.autograd.grad(
-                    values, inputs, torch.ones_like(values), allow_unused=True
-                )
+            outputs = self._outputs(rebuild(points, [leaf.clone() for leaf in inputs]))
+            for number, target in enumerate(targets, start=1):
+                value = self._selected(outputs, target, points)
+                gradients.append(self._backward(value, inputs, points, keep=number < len(targets)))
+                values.append(value.detach())
+        return values, gradients
+
+    def _backward(self, value: Tensor, inputs: list[Tensor], points: Points, *, keep: bool) -> Points:
+        """dvalue/dpoint; the graph stays for the next target if `keep`."""
+        if not value.requires_grad:
+            raise self._detached()
+        with blame(f"The backward pass of {self.name}", points):
+            found: tuple[Tensor | None, ...] = torch.autograd.grad(
+                value, inputs, torch.ones_like(value), allow_unused=True, retain_graph=keep
+            )
         if all(gradient is None for gradient in found):
             raise self._detached()
-        gradients = [
-            torch.zeros_like(leaf, requires_grad=False) if gradient is None else gradient
-            for leaf, gradient in zip(inputs, found, strict=True)
-        ]
-        return values.detach(), rebuild(points, gradients)
+        return rebuild(
+            points,
+            [
+                torch.zeros_like(leaf, requires_grad=False) if gradient is None else gradient
+                for leaf, gradient in zip(inputs, found, strict=True)
+            ],
+        )
 
     def session(self) -> AbstractContextManager[None]:
         """Eval mode and frozen parameters until the last open session over the module ends; warns if it trained."""
@@ -143,16 +168,21 @@ class TorchModel:
         device = self.points_device or self._parameter_device() or leaf.device
         return leaf.detach().to(device=device, dtype=dtype, copy=copy)
 
-    def _values(self, points: Points) -> Tensor:
-        """The target of the outputs, checked to be one real floating number per row."""
+    def _copies(self, points: Points) -> Points:
+        """The points apart from the user's own: the module may work in place."""
+        return rebuild(points, [self._placed(leaf, copy=True) for leaf in leaves(points)])
+
+    def _outputs(self, points: Points) -> Any:
         advice = "" if self._owner is not None else "(A NumPy function goes into models.function or models.blackbox.)"
         with blame(f"The model {self.name}", points, advice):
             if isinstance(points, Mapping):
-                outputs = self.module(**points)
-            else:
-                outputs = self.module(*points) if isinstance(points, tuple) else self.module(points)
-        with blame(f"The target {describe(self.target)}", points):
-            values = select(outputs, self.target)
+                return self.module(**points)
+            return self.module(*points) if isinstance(points, tuple) else self.module(points)
+
+    def _selected(self, outputs: Any, target: Target, points: Points) -> Tensor:
+        """The target of the outputs, checked to be one real floating number per row."""
+        with blame(f"The target {describe(target)}", points):
+            values = select(outputs, target)
         rows = leaves(points)[0].shape[0]
         if values.shape[0] != rows:
             raise ModelError(f"The model {self.name} returned {values.shape[0]} values for {rows} rows.")

@@ -44,7 +44,7 @@ class Exhaustive:
             n_nodes = _MOST_NODES
         else:
             n_nodes = min(_MOST_NODES, task.budget // n_rays)
-        node_rule = rule(task.quadrature or "gauss-legendre", n_nodes)
+        node_rule = rule(task.quadrature or "gauss-legendre", n_nodes, halves=task.halves)
         return ExhaustiveSchedule(task, node_rule, 1, n_rays)
 
 

@@ -18,7 +18,7 @@ class Independent:
     name: str = "independent"
 
     def settle(self, task: Task, probe: Probe) -> IndependentSchedule:
-        node_rule = rule(task.quadrature or "random", task.n_nodes or 1)
+        node_rule = rule(task.quadrature or "random", task.n_nodes or 1, halves=task.halves)
         budget = 1024 if task.budget is None else task.budget
         n_rays = budget // node_rule.n_nodes
         replicates = task.replicates or (n_rays // task.rays_per_replicate if task.rays_per_replicate else 16)

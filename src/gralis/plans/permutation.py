@@ -29,7 +29,7 @@ class Permutation:
     name: str = "permutation"
 
     def settle(self, task: Task, probe: Probe) -> PermutationSchedule:
-        node_rule = rule(task.quadrature or "midpoint", task.n_nodes or _N_NODES)
+        node_rule = rule(task.quadrature or "midpoint", task.n_nodes or _N_NODES, halves=task.halves)
         group = 2 if self.antithetic and self.orders is None else 1
         per_order = task.n_features * node_rule.n_nodes * task.n_baselines
         if self.orders is not None:

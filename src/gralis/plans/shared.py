@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,10 +52,10 @@ class Shared:
         n_rays = budget // n_nodes - pilot
         replicates = task.replicates or self._replicates(task, n_rays)
         task.needs((pilot + replicates) * n_nodes, f"plan='shared' with {replicates} replicates")
-        ledger = probe(rays_sheet(task, RandomRule(n_nodes, _PILOT_DENSITY), pilot, PILOT)) if pilot else None
-        density = UNIFORM if ledger is None else node_density(ledger)
-        node_rule = rule(task.quadrature or "random", n_nodes, density)
-        taught = () if ledger is None else (ledger.on_scale(density),)
+        looked = probe(rays_sheet(task, RandomRule(n_nodes, _PILOT_DENSITY), pilot, PILOT)) if pilot else ()
+        density = node_density(looked) if looked else UNIFORM
+        node_rule = rule(task.quadrature or "random", n_nodes, density, halves=task.halves)
+        taught = tuple(ledger.on_scale(density) for ledger in looked)
         return SharedSchedule(task, node_rule, replicates, n_rays // replicates, taught)
 
     @staticmethod
@@ -130,15 +131,16 @@ def rays_sheet(task: Task, node_rule: NodeRule, n_rays: int, index: int) -> Shee
     )
 
 
-def node_density(ledger: Ledger) -> Density:
+def node_density(ledgers: Sequence[Ledger]) -> Density:
     """h(a) proportional to the root mean square gradient at a, from the pilot's points, with a floor; else uniform.
 
-    A learnt density is used only if the pilot says that it lowers the node variance by a fifth or more.
+    A learnt density is used only if the pilot says that it lowers the node variance by a fifth or more. Several
+    questions on the same rays share one density, each counting alike.
     """
-    size = ledger.sizes[ledger.ray]
-    square = ((ledger.gradient * ledger.masks[ledger.ray]) ** 2).sum(1) / size  # a ray of size t is averaged over t
+    square = np.sum([_squares(ledger) for ledger in ledgers], axis=0)
     if not square.sum() > 0:
         return UNIFORM
+    ledger = ledgers[0]
     hats = np.maximum(1 - np.abs(_hat_place(ledger.node)[:, None] - np.arange(len(_KNOTS))), 0.0)  # (points, knots)
     # Squares have heavy tails and the pilot is small: neighbours are averaged, and a fraction of a point at the
     # overall mean stands at every knot.
@@ -148,6 +150,13 @@ def node_density(ledger: Ledger) -> Density:
     unweighted = 1 / _PILOT_DENSITY(ledger.node)
     uniform_cost, learnt_cost = (unweighted * square).sum(), (unweighted * square / density(ledger.node)).sum()
     return density if learnt_cost < 0.8 * uniform_cost else UNIFORM
+
+
+def _squares(ledger: Ledger) -> Array:
+    """The squared gradient at every point, a ray of size t averaged over t; of sum one, or nothing at all."""
+    size = ledger.sizes[ledger.ray]
+    square = ((ledger.gradient * ledger.masks[ledger.ray]) ** 2).sum(1) / size
+    return np.asarray(square / (square.sum() or 1.0))
 
 
 def _hat_place(node: Array) -> Array:

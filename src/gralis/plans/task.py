@@ -17,13 +17,13 @@ from gralis.ledger import Ledger
 from gralis.quadrature import NodeRule
 from gralis.sheet import Sheet
 
-#: Evaluate a sheet and give back its ledger: how a plan looks before it decides.
-Probe = Callable[[Sheet], Ledger]
+#: Evaluate a sheet and give back its ledgers, one per question: how a plan looks before it decides.
+Probe = Callable[[Sheet], tuple[Ledger, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One explanation to be planned."""
+    """One explanation to be planned, or several on the same rays."""
 
     kernel: Kernel
     squared_distance: Array  # (n_baselines, n_features)
@@ -36,6 +36,8 @@ class Task:
     with_values: bool  # v(T) will be known for every coalition
     rays_per_replicate: int | None = None  # small replicates, for a run that may stop between them
     least_replicates: int = 4
+    halves: bool = False  # some features jump half-way along the ray
+    n_targets: int = 1  # backward passes per point: what a gradient costs of the user's budget
 
     @cached_property
     def laws(self) -> tuple[Law, ...]:
@@ -57,7 +59,11 @@ class Task:
     def needs(self, least: int, why: str) -> None:
         """Refuse a budget below the least that this plan can work with."""
         if self.budget is not None and self.budget < least:
-            raise BudgetError(f"The budget of {self.budget} is too small: {why} needs at least {least}.")
+            several = "" if self.n_targets == 1 else f" and {self.n_targets} targets"
+            raise BudgetError(
+                f"The budget of {self.budget * self.n_targets} is too small: {why}{several} needs at least "
+                f"{least * self.n_targets}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +74,7 @@ class Schedule(ABC):
     rule: NodeRule | None  # None: coalition values only
     n_replicates: int
     rays_per_replicate: int
-    taught: tuple[Ledger, ...] = ()  # what the plan looked at before it was settled; it stays part of the ledger
+    taught: tuple[Ledger, ...] = ()  # of every question: what the plan looked at before it was settled; it stays
 
     name: ClassVar[str]
     method: ClassVar[str]  # the estimator of its ledger: "adjusted", "plain", "exact", "ratio", "endpoint" or "shapley"

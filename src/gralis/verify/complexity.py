@@ -70,7 +70,7 @@ def _exact() -> list[Row]:
         one, two, x = _model(n), _model(n), point(0, n)
         by_pairs = definition_1(one, x, _K)
         options = {"plan": "exhaustive", "budget": None, "kernel": Uniform(), "coalition_values": False}
-        found = explain(two, x, quadrature="midpoint", n_nodes=_K, **options)  # type: ignore[arg-type]
+        found = explain(two, x, quadrature="midpoint", n_nodes=_K, **options)  # type: ignore[call-overload]
         literal.append(one.n_gradients)
         shared.append(two.n_gradients)
         apart = max(apart, float(np.abs(by_pairs - found.values).max()))

@@ -47,7 +47,8 @@ def plot(
     "heatmap": phi where it belongs on an image x, over the grey picture `image` (HWC, CHW or HW, any range); a pixel
     shows the sum of the features that own it, each counted once. The `mark` largest features are named on it.
     "waterfall": from F(x') to F(x), feature by feature, with the parts of the residual as its last steps.
-    "interactions": the Shapley interaction index of pairs, for the `top` features that interact most.
+    "interactions": the Shapley interaction index of pairs, for the `top` features that interact most; "network" draws
+    the same pairs as lines between features. "convergence": how the largest values and their intervals came about.
 
     >>> import gralis, torch
     >>> explanation = gralis.explain(lambda z: (z[:, 0] ** 2).sum((1, 2)), torch.ones(3, 2, 2))
@@ -234,4 +235,6 @@ _KINDS: dict[str, Callable[..., None]] = {
     "heatmap": _heatmap,
     "waterfall": charts.waterfall,
     "interactions": charts.interactions,
+    "network": charts.network,
+    "convergence": charts.convergence,
 }

@@ -1,0 +1,99 @@
+"""Several questions put to one model: K numbers per row, one forward for all of them, and one backward each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gralis.errors import GralisError
+from gralis.models.blackbox import BlackboxModel
+from gralis.models.blame import kind
+from gralis.models.protocol import Guarded, Model, Points
+from gralis.models.torch_module import TorchModel
+from gralis.targets import Target, select
+
+#: A model that reads its number off the outputs with a target, which can be exchanged.
+Readable: TypeAlias = TorchModel | BlackboxModel
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is asked of the model at a point: every target, or of each input its own.
+
+    `targets` are asked of every row; `of_inputs` instead holds one target per input, for the rows of that input.
+    """
+
+    model: Model
+    targets: tuple[Target, ...] = ()
+    of_inputs: tuple[Target, ...] = ()
+
+    @property
+    def n_targets(self) -> int:
+        return max(len(self.targets), 1)
+
+    def session(self) -> AbstractContextManager[None]:
+        """Around all calls of one explanation: the model prepares once, and is restored once."""
+        return self.model.session() if isinstance(self.model, Guarded) else nullcontext()
+
+    def values(self, points: Points, inputs: NDArray[np.int64]) -> list[Tensor]:
+        """F of every target, each (rows,); `inputs` says to which input a row belongs."""
+        if len(self.targets) > 1:
+            return readable(self.model).values(points, self.targets)
+        return [self._at(inputs).value(points)]
+
+    def values_and_gradients(self, points: Points, inputs: NDArray[np.int64]) -> tuple[list[Tensor], list[Points]]:
+        """The same and dF/dpoint of every target."""
+        if len(self.targets) > 1:
+            return readable(self.model).values_and_gradients(points, self.targets)
+        value, gradient = self._at(inputs).value_and_gradient(points)
+        return [value], [gradient]
+
+    def _at(self, inputs: NDArray[np.int64]) -> Model:
+        if not self.of_inputs:
+            return self.model
+        return replace(readable(self.model), target=of_rows([self.of_inputs[i] for i in inputs]))
+
+
+def of_rows(targets: Sequence[Target]) -> Callable[[Any], Tensor]:
+    """outputs -> (rows,), where every row has a target of its own.
+
+    >>> of_rows([0, 2])(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    tensor([1., 6.])
+    """
+    distinct = list(dict.fromkeys(targets))
+    place = torch.tensor([distinct.index(target) for target in targets])
+
+    def read(outputs: Any) -> Tensor:
+        columns = torch.stack([select(outputs, target) for target in distinct], dim=1)
+        return columns.gather(1, place.to(columns.device)[:, None])[:, 0]
+
+    return read
+
+
+def every_target(model: Model, points: Points) -> tuple[int, ...]:
+    """Every output of a classifier, by one forward."""
+    outputs = readable(model).outputs(points)
+    logits = getattr(outputs, "logits", outputs)
+    if not isinstance(logits, Tensor) or logits.ndim != 2:
+        shape = tuple(logits.shape[1:]) if isinstance(logits, Tensor) else kind(outputs)
+        raise GralisError(
+            f"target='all' needs outputs of shape (rows, classes). Got {shape} per row; list the targets."
+        )
+    return tuple(range(logits.shape[1]))
+
+
+def readable(model: Model) -> Readable:
+    """The model, if its target can be chosen."""
+    if not isinstance(model, TorchModel | BlackboxModel):
+        raise GralisError(
+            f"Several targets need a model that reads them off its outputs; a {type(model).__name__} has one number of "
+            f"its own, so explain it once per target."
+        )
+    return model
