@@ -11,7 +11,7 @@ STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-bench
 INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 
-BENCHMARKS := exact accuracy overhead scale coverage certificate shapley targets batch
+BENCHMARKS := exact accuracy overhead scale coverage certificate shapley targets batch deletion
 RESULTS := $(BENCHMARKS:%=benchmarks/results/%.json)
 
 # pytest-xdist runs one worker per core: one thread each.

@@ -117,6 +117,17 @@ def test_a_real_cell_is_resumed_part_by_part(benchmark, tmp_path, monkeypatch):
     assert "<= 1 met" in real.show(cells, 30, real.LONG_RUN)
 
 
+def test_deletion_in_batches_gives_the_curves_of_the_plain_loop(benchmark):
+    deletion = benchmark("deletion")
+    with threadpool_limits(1):
+        result = deletion.run(n_images=2, repetitions=1)
+    for level, n_points in (("64 regions", 65), ("1024 pixels", 225)):
+        assert result["levels"][level]["n_points"] == n_points
+        assert result["levels"][level]["largest_difference"] <= 1e-5
+        assert result["levels"][level]["ratio"] > 0
+        assert level in deletion.show(result)
+
+
 def test_targets_and_batch_compare_like_with_like(benchmark, monkeypatch):
     targets, batch = benchmark("targets"), benchmark("batch")
     monkeypatch.setattr(targets, "networks", lambda quick, all_=targets.networks: {"dense": all_(quick)["dense"]})

@@ -7,7 +7,7 @@
 (4,)
 """
 
-from gralis import baselines, canonical, certificates, features, games, models, plans, targets
+from gralis import baselines, canonical, certificates, faithfulness, features, games, methods, models, plans, targets
 from gralis.agreement import Replay
 from gralis.archive import load
 from gralis.batch import explain_batch
@@ -17,6 +17,7 @@ from gralis.explain import cost, explain
 from gralis.explanation import Explanation
 from gralis.explanations import Explanations
 from gralis.features import Features
+from gralis.granularity import Granularity, granularity
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.models import Model
@@ -34,6 +35,7 @@ __all__ = [
     "Features",
     "Gaussian",
     "GralisError",
+    "Granularity",
     "Hoeffding",
     "Ledger",
     "Model",
@@ -52,10 +54,13 @@ __all__ = [
     "cost",
     "explain",
     "explain_batch",
+    "faithfulness",
     "features",
     "games",
+    "granularity",
     "hoeffding",
     "load",
+    "methods",
     "models",
     "multiscale",
     "plans",
