@@ -284,7 +284,6 @@ def test_what_needs_gradients_says_so(classifier: LogisticRegression) -> None:
     refusals = {
         "Integrated gradients need gradients": found.integrated_gradients,
         "plan='values' has no rays": lambda: found.residual,
-        "is read off rays, and this ledger has coalition values only": found.baseline_spread,
         "Shapley values, which have no kernel": lambda: found.with_kernel(gralis.Uniform()),
         "needs the nodes on the rays": lambda: found.with_nodes(2),
     }

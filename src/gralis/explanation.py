@@ -14,7 +14,7 @@ import numpy as np
 
 from gralis.certificates import Audit, Certificate, Ranks, Residual, Smoothness, WeightMass
 from gralis.certificates.audit import attributions
-from gralis.certificates.baseline import BaselineSpread, baseline_spread
+from gralis.certificates.baseline import BaselineSpread, of_draws, of_estimates
 from gralis.certificates.calibrate import Calibration, of_ledger
 from gralis.certificates.certificate import probability
 from gralis.certificates.certify import certify
@@ -24,7 +24,16 @@ from gralis.certificates.residual import split
 from gralis.certificates.simultaneous import half_widths
 from gralis.endpoints import Endpoints
 from gralis.errors import GralisError, bad
-from gralis.estimators import Estimate, effective_rays, estimate, importance, total_of_values, unsampled
+from gralis.estimators import (
+    Estimate,
+    effective_rays,
+    endpoint,
+    estimate,
+    importance,
+    shapley,
+    total_of_values,
+    unsampled,
+)
 from gralis.evaluate import Cost
 from gralis.explainers import Attribution, Interactions, Surrogate, from_ledger
 from gralis.features import Features
@@ -154,7 +163,17 @@ class Explanation:
         """How far phi moves with the baseline, and the baseline's share of the variance; several baselines only."""
         if isinstance(self.ledger, FoldedLedger):
             raise GralisError("The spread over baselines needs the rows of the ledger, and a folded one keeps none.")
-        return baseline_spread(self.ledger, self._laws, self.baseline_weights, self.names, self.estimate.exact)
+        ledger, weights = self.ledger, self.baseline_weights
+        if self.plan["estimator"] == "shapley":
+            apart = [ledger.of_baseline(number) for number in range(len(weights))]
+            distances = [self.squared_distance[[number]] for number in range(len(weights))]
+            each = [shapley.estimate(*one, np.ones(1)) for one in zip(apart, distances, strict=True)]
+            return of_estimates(each, weights, self.names)
+        if self.plan["estimator"] == "endpoint":
+            draws = endpoint.draws(ledger, self._laws, weights)
+        else:
+            draws = importance(ledger, self._laws, weights) * ledger.rays
+        return of_draws(ledger, draws, weights, self.names, self.estimate.exact)
 
     def budget_for(self, tolerance: float, level: float = 0.95) -> int:
         """Gradients at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law.

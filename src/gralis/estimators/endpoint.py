@@ -14,13 +14,18 @@ from gralis.ledger import Ledger
 
 def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
     """Exact on all coalitions; on permutations, the mean over them of pi(S) (v(S u i) - v(S)) / Z_i."""
-    exact = bool((ledger.owner < 0).all())
+    found = per_replicate(ledger, draws(ledger, laws, baseline_weights))
+    return Estimate.mean(found, "endpoint differences", bool((ledger.owner < 0).all()))
+
+
+def draws(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Array:
+    """What every row adds to its replicate, (n_rays, n_features)."""
     difference, log_draws = differences(ledger, len(laws))
     weights = np.zeros(ledger.masks.shape)
     for number, (law, share) in enumerate(zip(laws, baseline_weights, strict=True)):
         rows = ledger.baseline == number
         weights[rows] = share * np.exp(law.log_conditional(ledger.masks[rows]) - log_draws[rows, None])
-    return Estimate.mean(per_replicate(ledger, weights * difference), "endpoint differences", exact)
+    return np.asarray(weights * difference)
 
 
 def differences(ledger: Ledger, n_baselines: int) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ from gralis.errors import bad
 from gralis.features import resolve
 from gralis.labels import Shape
 from gralis.laws import Array
+from gralis.overlap import lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +64,8 @@ def overlap(n_cells: int, n_pixels: int) -> Array:
     >>> overlap(2, 3).round(3).tolist()
     [[0.667, 0.333, 0.0], [0.0, 0.333, 0.667]]
     """
-    cell, pixel = np.linspace(0, 1, n_cells + 1), np.linspace(0, 1, n_pixels + 1)
-    length = np.minimum(cell[1:, None], pixel[1:]) - np.maximum(cell[:-1, None], pixel[:-1])
-    return np.asarray(np.maximum(length, 0.0) / np.maximum(length, 0.0).sum(1, keepdims=True))
+    length = lengths(n_pixels, n_cells).toarray().T
+    return np.asarray(length / length.sum(1, keepdims=True))
 
 
 def spread(n_cells: int, n_pixels: int) -> Array:
