@@ -273,7 +273,10 @@ def _rows_by(outputs: Tensor) -> str:
 
 
 def _index(value: object, owner: str, parameter: str) -> int:
-    allowed = "an int" if parameter != "target" else "None, an int, a tuple of ints, or a function of the outputs"
+    allowed = "an int"
+    if parameter == "target":
+        allowed = "None, an int, a tuple of ints, or a function of the outputs"
+        allowed += ", or a list of these, or 'all'" if owner == "explain" else ""
     try:
         if isinstance(value, bool):
             raise TypeError
