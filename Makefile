@@ -11,14 +11,14 @@ STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-bench
 INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 
-BENCHMARKS := exact accuracy overhead scale coverage certificate targets batch
+BENCHMARKS := exact accuracy overhead scale coverage certificate shapley targets batch deletion
 RESULTS := $(BENCHMARKS:%=benchmarks/results/%.json)
 
 # pytest-xdist runs one worker per core: one thread each.
 test test-slow: export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow verify lint types check bench clean $(RESULTS)
+.PHONY: help venv demo browser test test-slow verify lint types check bench clean $(RESULTS)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,13 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP) ## explain a real network on a real photograph; results in demo-output/
 	$(BIN)/python -m gralis.demo --out demo-output
 
-test: $(STAMP) ## run the tests and the docstring examples, except those marked slow
+# Debian's chromium for the tests of the report; where it cannot be installed they are skipped (in CI they fail).
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { test "$$(id -u)" = 0 && \
+		{ apt-get install -y -q chromium || { apt-get update -q && apt-get install -y -q chromium; }; }; } || \
+		echo "no chromium: the browser tests will be skipped" >&2
+
+test: $(STAMP) browser ## run the tests and the docstring examples, except those marked slow
 	$(BIN)/python -m pytest -q -n auto
 
 test-slow: $(STAMP) ## run the tests marked slow

@@ -7,7 +7,8 @@
 (4,)
 """
 
-from gralis import baselines, canonical, certificates, features, games, models, plans, targets
+from gralis import baselines, canonical, certificates, faithfulness, features, games, methods, models, plans, targets
+from gralis.agreement import Replay
 from gralis.archive import load
 from gralis.batch import explain_batch
 from gralis.compare import compare
@@ -16,10 +17,12 @@ from gralis.explain import cost, explain
 from gralis.explanation import Explanation
 from gralis.explanations import Explanations
 from gralis.features import Features
+from gralis.granularity import Granularity, granularity
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.models import Model
 from gralis.multiscale import MultiScale, multiscale
+from gralis.replay import replay
 from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
 from gralis.sweep import Sweep
 from gralis.verify import verify
@@ -32,11 +35,13 @@ __all__ = [
     "Features",
     "Gaussian",
     "GralisError",
+    "Granularity",
     "Hoeffding",
     "Ledger",
     "Model",
     "ModelError",
     "MultiScale",
+    "Replay",
     "Sensitivity",
     "SizeKernel",
     "Sweep",
@@ -49,13 +54,17 @@ __all__ = [
     "cost",
     "explain",
     "explain_batch",
+    "faithfulness",
     "features",
     "games",
+    "granularity",
     "hoeffding",
     "load",
+    "methods",
     "models",
     "multiscale",
     "plans",
+    "replay",
     "sensitivity",
     "targets",
     "verify",

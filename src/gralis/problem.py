@@ -38,6 +38,7 @@ class Problem:
     form: type | tuple[str, ...]  # how the user packs the leaves: Tensor, tuple, or the keys of a dict
     targets: tuple[Target, ...]  # what is asked of the outputs; the model itself answers the first
     dtypes: tuple[torch.dtype, ...]  # in which each leaf is evaluated
+    layer: str | None = None  # x is the output of this layer
 
     @classmethod
     def build(
@@ -86,6 +87,7 @@ class Problem:
             form,
             asked,
             tuple(working or leaf.dtype for leaf in leaves),
+            model.name if isinstance(model, Tail) else None,
         )
 
     @property
