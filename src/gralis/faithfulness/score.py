@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from gralis.certificates.certificate import probability
 from gralis.errors import bad
@@ -77,7 +77,7 @@ class Summary:
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Student's interval for the mean over images."""
         level = probability(level, "level", "interval")
-        half = self.stderr * float(stats.t.ppf((1 + level) / 2, max(self.n - 1, 1)))
+        half = self.stderr * float(stdtrit(max(self.n - 1, 1), (1 + level) / 2))
         return self.mean - half, self.mean + half
 
     def __repr__(self) -> str:

@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.again import again, method_of
@@ -97,6 +96,8 @@ def agreement(a: Array, b: Array, kind: Kind = "spearman", k: int = 5) -> float:
         return len(mine & theirs) / k
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
+    from scipy import stats  # takes long to import
+
     correlation = stats.spearmanr if kind == "spearman" else stats.kendalltau
     return float(correlation(a, b).statistic)
 
