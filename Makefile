@@ -9,6 +9,7 @@ PIP_ARGS ?=
 BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-bench
+DOCS_STAMP := .venv/.installed-docs
 INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 
 BENCHMARKS := exact accuracy overhead scale coverage certificate shapley targets batch deletion
@@ -18,7 +19,7 @@ RESULTS := $(BENCHMARKS:%=benchmarks/results/%.json)
 test test-slow: export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo browser test test-slow verify lint types check bench clean $(RESULTS)
+.PHONY: help venv demo browser test test-slow verify docs lint types check bench clean $(RESULTS)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +49,13 @@ test-slow: $(STAMP) ## run the tests marked slow
 
 verify: $(STAMP) ## recompute every number and claim of the paper
 	$(BIN)/python -m gralis.verify
+
+docs: $(DOCS_STAMP) ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+$(DOCS_STAMP): $(STAMP)
+	$(INSTALL) -e ".[dev,docs]"
+	@touch $@
 
 lint: $(STAMP) ## check style and formatting
 	$(BIN)/ruff check .

@@ -89,7 +89,7 @@ class Audit:
 
 def attributions(other: object, features: Features, endpoints: Endpoints) -> Array:
     """Any explainer's result as one number per feature."""
-    if hasattr(other, "coef_"):
+    if hasattr(other, "coef_") and not hasattr(other, "values"):  # one with values has said what they are per feature
         return _affine(other, features, endpoints)
     given = getattr(other, "values", other) if not callable(getattr(other, "values", None)) else other
     if isinstance(given, dict):
