@@ -313,10 +313,16 @@ class Explanation:
         return self._continue(self, whole(budget, "budget", 1))
 
     def plot(self, kind: str = "bars", **options: Any) -> Figure:
-        """A figure (never shown): "bars", "heatmap", "waterfall" or "interactions"; needs the extra `plot`."""
+        """A figure (never shown): "bars", "heatmap", "waterfall", "interactions" or "text"; needs the extra `plot`."""
         from gralis.views.plots import plot
 
         return plot(self, kind, **options)
+
+    def token_html(self, level: float = 0.95) -> str:
+        """The tokens in their order as an HTML snippet, coloured by phi; intervals at `level` appear under the mouse."""
+        from gralis.views.tokens import token_html
+
+        return token_html(self, level)
 
     def save(self, path: str | Path) -> Path:
         """Write everything but the model to one file; `gralis.load` reads it back bit for bit."""

@@ -116,7 +116,7 @@ def test_several_targets_and_inputs() -> None:
 
 def test_several_leaves_in_any_order() -> None:
     points = {"b": torch.tensor([[2.0, 3.0]]), "a": torch.tensor([[5.0]])}
-    model = gralis.models.jax(lambda b, a: (b[:, 0] * b[:, 1] * a[:, 0]))
+    model = gralis.models.jax(lambda b, a: b[:, 0] * b[:, 1] * a[:, 0])
     value, gradient = model.value_and_gradient(points)
     assert value.tolist() == [30.0]
     assert {key: part.tolist() for key, part in gradient.items()} == {"b": [[15.0, 10.0]], "a": [[6.0]]}

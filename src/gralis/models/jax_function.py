@@ -43,7 +43,7 @@ def jax_model(fn: Callable[..., Any], target: Target = None, *, dtype: torch.dty
 class JaxEngine:
     """The compiled forward and the compiled forward with its pull-back."""
 
-    advice = "(Inside models.jax a function must be written with jax.numpy, and its rows must not influence each other.)"
+    advice = "(Inside models.jax a function must be written with jax.numpy throughout.)"
 
     def __init__(self, fn: Callable[..., Any], dtype: torch.dtype | None, name: str | None = None) -> None:
         try:

@@ -173,7 +173,7 @@ class TorchModel:
         return rebuild(points, [self._placed(leaf, copy=True) for leaf in leaves(points)])
 
     def _outputs(self, points: Points) -> Any:
-        advice = "" if self._owner is not None else "(A NumPy, JAX or Keras function goes into its own adapter, models.*.)"
+        advice = "" if self._owner is not None else "(A NumPy, JAX or Keras function goes into its adapter, models.*.)"
         with blame(f"The model {self.name}", points, advice):
             if isinstance(points, Mapping):
                 return self.module(**points)
