@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -56,7 +57,7 @@ def test_every_token_is_there_escaped_and_coloured_by_its_sign() -> None:
     assert page.tags == ["p"] + ["span"] * 6 + ["br", "small"]
     assert [span["text"] for span in page.spans] == ["<b>bad</b>", 'say "no"', "&", "good", "⏎", "$x_1$"]
     for span, slope in zip(page.spans, SLOPES.tolist(), strict=True):
-        red, green, blue = (int(part, 16) for part in re.findall(r"background:#(..)(..)(..)", span["style"])[0])
+        red, _, blue = (int(part, 16) for part in re.findall(r"background:#(..)(..)(..)", span["style"])[0])
         assert np.sign(red - blue) == np.sign(slope)
         found = re.search(r"phi = (\S+)", span["title"])
         assert found
@@ -69,6 +70,15 @@ def test_intervals_are_in_the_title() -> None:
     low, high = explanation.interval(0.9)[3]
     title = Spans(explanation.token_html(level=0.9)).spans[3]["title"]
     assert f"[{low:.4g}, {high:.4g}], 90% for all together" in title
+
+
+def test_an_unknown_error_is_not_called_none() -> None:
+    explanation = linear(0.7)
+    unknown = replace(explanation, estimate=replace(explanation.estimate, departures=np.full((1, 6), np.nan)))
+    assert np.isnan(unknown.interval()).all()
+    for span in Spans(unknown.token_html()).spans:
+        assert "(error unknown)" in span["title"]
+        assert "text-decoration:none" in span["style"]
 
 
 def test_text_can_be_read_on_every_colour() -> None:
@@ -113,7 +123,7 @@ def test_coordinates_are_no_tokens() -> None:
             ask()
 
 
-# --- ragged lengths ----------------------------------------------------------------------------------------------------
+# --- ragged lengths --------------------------------------------------------------------------------------------------
 
 
 class Bag(nn.Module):
@@ -127,9 +137,7 @@ class Bag(nn.Module):
 
 def test_ids_of_another_length_than_the_activation() -> None:
     ids = torch.tensor([1, 2, 3, 4])
-    with pytest.raises(
-        GralisError, match=r"one token for each of the 4 positions of x, of shape \(4, 3\). Got 3 tokens"
-    ):
+    with pytest.raises(GralisError, match=r"one token for each of the 4 positions of x, of shape \(4, 3\)\. Got 3"):
         gralis.explain(Bag().eval(), ids, layer="embedding", features=tokens(ids[:3]))
 
 
@@ -142,11 +150,14 @@ def test_ragged_ids() -> None:
     with pytest.raises(GralisError, match="3 names"):
         tokens([1, 2], names=["a", "b", "c"])
     short = type("Tokenizer", (), {"convert_ids_to_tokens": lambda self, ids: ["a"]})()
-    with pytest.raises(GralisError, match="2 in all. Got 1 names"):
+    with pytest.raises(GralisError, match=r"2 in all\. Got 1 names"):
         tokens([1, 2], short)
+    unknown = type("Tokenizer", (), {"convert_ids_to_tokens": lambda self, ids: ["a", None]})()
+    with pytest.raises(GralisError, match=r"'names' .* Got None at place 1"):
+        tokens([1, 99], unknown)
 
 
 def test_a_baseline_of_another_length() -> None:
     ids = torch.tensor([1, 2, 3, 4])
-    with pytest.raises(GralisError, match="'baseline'.*shape"):
+    with pytest.raises(GralisError, match=r"'baseline'.*shape"):
         gralis.explain(Bag().eval(), ids, layer="embedding", features=tokens(ids), baseline=torch.tensor([0, 0, 0]))

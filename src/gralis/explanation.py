@@ -319,7 +319,7 @@ class Explanation:
         return plot(self, kind, **options)
 
     def token_html(self, level: float = 0.95) -> str:
-        """The tokens in their order as an HTML snippet, coloured by phi; intervals at `level` appear under the mouse."""
+        """The tokens in their order as an HTML snippet, coloured by phi; intervals at `level` in their titles."""
         from gralis.views.tokens import token_html
 
         return token_html(self, level)

@@ -149,6 +149,7 @@ def columns(names: Sequence[str], groups: Mapping[str, Sequence[str]] | None = N
     """
     if isinstance(names, str) or not len(names):
         raise bad("names", "columns", "a non-empty list of column names", repr(names))
+    names = checked(names, len(names))
     owner: dict[str, str] = {}  # column -> its group
     for group, members in (groups or {}).items():
         if isinstance(members, str) or not len(members):
@@ -277,7 +278,7 @@ def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = 
         convert = getattr(tokenizer, "convert_ids_to_tokens", None)
         if tokenizer is not None and not callable(convert):
             raise bad("tokenizer", "tokens", "one with convert_ids_to_tokens, or names=", type(tokenizer).__name__)
-        names = [str(name) for name in (numbers.tolist() if convert is None else convert(numbers.tolist()))]
+        names = list(map(str, numbers.tolist())) if convert is None else list(convert(numbers.tolist()))
     return Features((np.arange(len(numbers)),), names, "tokens")
 
 

@@ -6,9 +6,6 @@ import os
 import sys
 from typing import Any
 
-backend = os.environ["KERAS_BACKEND"] = sys.argv[1]
-
-import keras
 import numpy as np
 import torch
 from torch import nn
@@ -16,7 +13,7 @@ from torch import nn
 import gralis
 
 
-def pair() -> tuple[Any, nn.Module]:
+def twins(keras: Any) -> tuple[Any, nn.Module]:
     """The same network twice: convolution, batch norm with running statistics, dropout, dense."""
     theirs = keras.Sequential(
         [
@@ -33,8 +30,7 @@ def pair() -> tuple[Any, nn.Module]:
     weights[5] = np.abs(weights[5]) + 0.5  # a variance
     theirs.set_weights(weights)
     kernel, bias, gamma, beta, mean, variance, dense, offset = map(torch.from_numpy, weights)
-    ours = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Tanh(), nn.BatchNorm2d(3, eps=1e-3), nn.Flatten(), nn.Linear(48, 4))
-    convolution, norm, linear = ours[0], ours[2], ours[4]
+    convolution, norm, linear = nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3, eps=1e-3), nn.Linear(48, 4)
     with torch.no_grad():
         convolution.weight.copy_(kernel.permute(3, 2, 0, 1))
         convolution.bias.copy_(bias)
@@ -44,40 +40,57 @@ def pair() -> tuple[Any, nn.Module]:
         norm.running_var.copy_(variance)
         linear.weight.copy_(dense.reshape(4, 4, 3, 4).permute(3, 2, 0, 1).reshape(4, 48))  # (h, w, c) to (c, h, w)
         linear.bias.copy_(offset)
-    return theirs, ours.eval()
+    return theirs, nn.Sequential(convolution, nn.Tanh(), norm, nn.Flatten(), linear).eval()
 
 
-theirs, ours = pair()
-before = [w.copy() for w in theirs.get_weights()]
-x = np.random.default_rng(1).random((6, 6, 2)).astype(np.float32)
-moved = torch.from_numpy(x).permute(2, 0, 1).contiguous()
-regions = gralis.features.groups(np.arange(36).reshape(6, 6) // 9, shape=(6, 6, 2))
-same = gralis.features.groups(np.arange(36).reshape(6, 6) // 9, shape=(2, 6, 6))
-for target in (gralis.targets.margin(2),):
-    expected = gralis.explain(ours, moved, features=same, target=target, budget=200, batch_size=32)
-    found = gralis.explain(gralis.models.keras(theirs, target), x, features=regions, budget=200, batch_size=32)
-    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-6)
-    assert abs(found.f_x - expected.f_x) < 1e-6
-own = gralis.models.keras(theirs, lambda z: keras.ops.log_softmax(z)[:, 3])
-expected = gralis.explain(ours, moved, features=same, target=lambda z: z.log_softmax(1)[:, 3], budget=60)
-np.testing.assert_allclose(gralis.explain(own, x, features=regions, budget=60).values, expected.values, atol=1e-6)
-every = gralis.explain(gralis.models.keras(theirs), x, features=regions, target="all", budget=200, batch_size=32)
-assert every.values.shape == (4, 4)
-for a, b in zip(before, theirs.get_weights(), strict=True):
-    assert np.array_equal(a, b)
+def the_same_network(keras: Any) -> None:
+    theirs, ours = twins(keras)
+    before = theirs.get_weights()
+    x = np.random.default_rng(1).random((6, 6, 2)).astype(np.float32)
+    moved = torch.from_numpy(x).permute(2, 0, 1).contiguous()
+    labels = np.arange(36).reshape(6, 6) // 9
+    last, first = (gralis.features.groups(labels, shape=shape) for shape in ((6, 6, 2), (2, 6, 6)))
+    options: dict[str, Any] = {"budget": 200, "batch_size": 32}
+    for target, same in (
+        (gralis.targets.margin(2), gralis.targets.margin(2)),
+        (lambda z: keras.ops.log_softmax(z)[:, 3], lambda z: z.log_softmax(1)[:, 3]),
+        ("all", "all"),
+    ):
+        expected = gralis.explain(ours, moved, features=first, target=same, **options)
+        found = gralis.explain(gralis.models.keras(theirs), x, features=last, target=target, **options)
+        np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-6)
+    for a, b in zip(before, theirs.get_weights(), strict=True):
+        assert np.array_equal(a, b)
 
-left, right = keras.Input((2,), name="left"), keras.Input((1,), name="right")
-product = keras.Model({"left": left, "right": right}, keras.layers.Multiply()([left, right]))
-points = {"left": torch.tensor([[2.0, 3.0]]), "right": torch.tensor([[5.0]])}
-value, gradient = gralis.models.keras(product, 1).value_and_gradient(points)
-assert value.tolist() == [15.0]
-assert {key: part.tolist() for key, part in gradient.items()} == {"left": [[0.0, 5.0]], "right": [[3.0]]}
 
-if backend == "tensorflow":
+def several_inputs(keras: Any) -> None:
+    left, right = keras.Input((2,), name="left"), keras.Input((1,), name="right")
+    product = keras.Model({"left": left, "right": right}, keras.layers.Multiply()([left, right]))
+    points = {"left": torch.tensor([[2.0, 3.0]]), "right": torch.tensor([[5.0]])}
+    value, gradient = gralis.models.keras(product, 1).value_and_gradient(points)
+    assert value.tolist() == [15.0]
+    assert {key: part.tolist() for key, part in gradient.items()} == {"left": [[0.0, 5.0]], "right": [[3.0]]}
+
+
+def a_function_of_tensorflow() -> None:
     import tensorflow as tf
 
-    values, slopes = gralis.models.keras(
-        tf.function(lambda z: {"label": tf.argmax(z, 1), "score": z**2}), lambda found: found["score"][:, 0]
-    ).value_and_gradient(torch.tensor([[3.0, 1.0]], dtype=torch.float64))
+    detector = tf.function(lambda z: {"label": tf.argmax(z, 1), "score": z**2})
+    model = gralis.models.keras(detector, lambda found: found["score"][:, 0])
+    values, slopes = model.value_and_gradient(torch.tensor([[3.0, 1.0]], dtype=torch.float64))
     assert (values.tolist(), slopes.tolist(), slopes.dtype) == ([9.0], [[6.0, 0.0]], torch.float64)
-print("same numbers on", backend)
+
+
+def main(backend: str) -> None:
+    os.environ["KERAS_BACKEND"] = backend
+    import keras
+
+    the_same_network(keras)
+    several_inputs(keras)
+    if backend == "tensorflow":
+        a_function_of_tensorflow()
+    print("same numbers on", backend)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -41,7 +41,9 @@ def token_html(explanation: Explanation, level: float = 0.95) -> str:
     for name, phi, (low, high), colour, known in zip(
         explanation.names, explanation.values, interval, colours(explanation.values), sure, strict=True
     ):
-        bounds = f"[{low:.4g}, {high:.4g}], {100 * level:.4g}% for all together" if low < high else "no sampling error"
+        bounds = f"[{low:.4g}, {high:.4g}], {100 * level:.4g}% for all together"
+        if not low < high:
+            bounds = "no sampling error" if low == high else "error unknown"
         line = "underline" if known else "none"
         style = f"background:{colour};color:{INK};text-decoration:{line};padding:1px 3px;border-radius:3px"
         title = escape(f"{name}: phi = {phi:.4g} ({bounds})")
@@ -56,13 +58,15 @@ def text(e: Explanation, ax: Axes, *, level: float, **_: Any) -> None:
     from matplotlib.patches import Rectangle
 
     sure, shades, rows = _sure(e, level), colours(e.values), lines(e)
-    wide = ax.get_position().width * ax.figure.get_figwidth() * 72 / (_LINE * _CHARACTER)  # in points
+    wide = ax.bbox.width / ax.figure.dpi * 72 / (_LINE * _CHARACTER)  # in points
     for row, line in enumerate(rows):
         for token, start, width in line:
             box = Rectangle((start, row - 0.36), width, 0.72, facecolor=shades[token], edgecolor="none")
             ax.add_patch(box)
-            style = {"family": "monospace", "fontsize": min(11.0, wide), "color": INK, "ha": "center", "va": "center"}
-            ax.text(start + width / 2, row, _visible(e.names[token]), parse_math=False, clip_on=True, **style)
+            drawn = ax.text(
+                start + width / 2, row, _visible(e.names[token]), ha="center", va="center", parse_math=False
+            )
+            drawn.set(family="monospace", fontsize=min(11.0, wide), color=INK)
             if sure[token]:
                 ax.plot([start, start + width], [row + 0.34, row + 0.34], color=INK, linewidth=1)
     ax.set_xlim(0, _LINE)
