@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -146,6 +148,18 @@ def test_x64_of_the_user_is_respected() -> None:
         assert model.value(wide.float()).dtype == torch.float32
     finally:
         jax.config.update("jax_enable_x64", False)
+
+
+def test_without_jax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(GralisError, match=r'needs JAX: pip install "gralis\[jax\]"'):
+        gralis.models.jax(lambda z: z)
+
+
+def test_the_other_frameworks_are_not_imported_with_gralis() -> None:
+    code = "import sys, gralis; print([m for m in ('jax', 'keras', 'tensorflow', 'transformers') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_sentences() -> None:

@@ -85,7 +85,7 @@ def _size(explanation: Explanation, kind: str, top: int) -> tuple[float, float]:
         steps = min(top, explanation.n_features) + (4 if kind == "waterfall" else 0)
         return 6.4, 1.5 + _BAR_INCHES * steps
     if kind == "text":
-        return 6.4, 0.9 + _BAR_INCHES * len(tokens.lines(explanation))
+        return 6.4, 0.6 + _BAR_INCHES * len(tokens.lines(explanation))
     return 5.6, 4.6
 
 
