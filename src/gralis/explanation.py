@@ -369,7 +369,7 @@ class Explanation:
         ]
 
     def plot(self, kind: str = "bars", **options: Any) -> Figure:
-        """A figure (never shown): bars, heatmap, waterfall, interactions, network, convergence; extra `plot`."""
+        """A figure, never shown: bars, heatmap, waterfall, interactions, network, convergence, text (extra `plot`)."""
         from gralis.views.plots import plot
 
         return plot(self, kind, **options)
@@ -391,6 +391,12 @@ class Explanation:
         from gralis.report import report
 
         return report(self, path, title=title, image=image, label=label, beside=beside)
+
+    def token_html(self, level: float = 0.95) -> str:
+        """The tokens in their order as an HTML snippet, coloured by phi; intervals at `level` in their titles."""
+        from gralis.views.tokens import token_html
+
+        return token_html(self, level)
 
     def save(self, path: str | Path) -> Path:
         """Write everything but the model to one file; `gralis.load` reads it back bit for bit."""

@@ -184,7 +184,8 @@ def _require_finite(leaf: Tensor, name: str) -> None:
         place = tuple(int(i) for i in torch.nonzero(wrong)[0])
         raise GralisError(
             f"The input {name} is {leaf[place].item()} at index {place if len(place) != 1 else place[0]} "
-            f"({int(wrong.sum())} such entries in all); every entry must be finite."
+            f"({int(wrong.sum())} such entries in all); every entry must be finite. A missing value is given as what "
+            f"the model sees in its place, with a column that marks it in the same feature."
         )
 
 

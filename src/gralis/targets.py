@@ -20,8 +20,12 @@ Target: TypeAlias = int | tuple[int, ...] | Callable[[Any], Tensor] | None
 Targets: TypeAlias = list[Target] | list[int] | Literal["all"]
 
 
+class OnTensors:
+    """A function of tensors, also where the model's own outputs are arrays of another framework."""
+
+
 @dataclass(frozen=True, repr=False)
-class Readout:
+class Readout(OnTensors):
     """A named function of the logits (rows, classes) -> (rows,); made by the functions below.
 
     The formula is a module-level function, so that a readout can be pickled and compared.
