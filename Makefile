@@ -9,16 +9,17 @@ PIP_ARGS ?=
 BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-bench
+DOCS_STAMP := .venv/.installed-docs
 INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 
-BENCHMARKS := exact accuracy overhead scale coverage certificate targets batch many
+BENCHMARKS := exact accuracy overhead scale coverage certificate shapley targets batch deletion many
 RESULTS := $(BENCHMARKS:%=benchmarks/results/%.json)
 
 # pytest-xdist runs one worker per core: one thread each.
 test test-slow: export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow verify lint types check bench clean $(RESULTS)
+.PHONY: help venv demo browser test test-slow verify docs lint types check bench clean $(RESULTS)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +35,13 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP) ## explain a real network on a real photograph; results in demo-output/
 	$(BIN)/python -m gralis.demo --out demo-output
 
-test: $(STAMP) ## run the tests and the docstring examples, except those marked slow
+# Debian's chromium for the tests of the report; where it cannot be installed they are skipped (in CI they fail).
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { test "$$(id -u)" = 0 && \
+		{ apt-get install -y -q chromium || { apt-get update -q && apt-get install -y -q chromium; }; }; } || \
+		echo "no chromium: the browser tests will be skipped" >&2
+
+test: $(STAMP) browser ## run the tests and the docstring examples, except those marked slow
 	$(BIN)/python -m pytest -q -n auto
 
 test-slow: $(STAMP) ## run the tests marked slow
@@ -42,6 +49,13 @@ test-slow: $(STAMP) ## run the tests marked slow
 
 verify: $(STAMP) ## recompute every number and claim of the paper
 	$(BIN)/python -m gralis.verify
+
+docs: $(DOCS_STAMP) ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+$(DOCS_STAMP): $(STAMP)
+	$(INSTALL) -e ".[dev,docs]"
+	@touch $@
 
 lint: $(STAMP) ## check style and formatting
 	$(BIN)/ruff check .

@@ -5,9 +5,12 @@ import json
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 import torch
 from threadpoolctl import threadpool_limits
+
+import gralis
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -53,6 +56,44 @@ def test_accuracy_gains_on_algorithm_1_within_its_cost(benchmark, tmp_path):
     assert {"cores", "torch"} <= set(written["machine"])
 
 
+def test_closed_forms_of_the_shapley_games_agree_with_enumeration(benchmark):
+    games = benchmark("coalition_games")
+    small = {
+        "trees": games.trees(9),
+        "sparse": games.sparse(9),
+        "sum of networks": games.sum_of_networks(9, n_networks=3, size=5),
+        "grid network": games.grid_network(np.tanh, 4, n=9),
+        "voting": games.voting(9),
+    }
+    for name, known in small.items():
+        model = gralis.models.blackbox(lambda z, known=known: known.value(z > 0.5))
+        exact = gralis.explain(model, np.ones(9), baseline=0.0, plan="values", budget=None)
+        np.testing.assert_allclose(known.shapley, exact.values, rtol=0, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(games.enumerated(known.value, 9).shapley, exact.values, rtol=0, atol=1e-9)
+
+
+def test_shapley_compares_at_equal_calls_and_resumes(benchmark, tmp_path, monkeypatch):
+    shapley, path = benchmark("shapley"), tmp_path / "shapley.json"
+    peers = ["shapiq KernelSHAP, paired", "shapiq permutation"]
+    assert set(peers) < set(shapley.offered(14, 500)) == set(shapley.PEERS)
+    assert "shapiq kADDSHAP 3" not in shapley.offered(30, 2000)
+    monkeypatch.setattr(shapley, "offered", lambda n, budget: peers)  # those that need no further package
+    result = shapley.run(["tanh, 14", "trees, 14"], [200], n_seeds=2, path=path)
+    assert [cell["game"] for cell in result["cells"]] == ["tanh, 14", "trees, 14"]
+    for cell in result["cells"]:
+        rmse = {peer: found["rmse"] for peer, found in cell["peers"].items()}
+        assert cell["ratio"] == pytest.approx(cell["ours"]["rmse"] / min(rmse.values()))
+        assert rmse[cell["best"]] == min(rmse.values())
+        assert all(found["distinct"] <= found["calls"] <= 200 for found in cell["peers"].values())
+        assert 150 < cell["ours"]["calls"] <= 200
+    assert result["worst"] == max(cell["ratio"] for cell in result["cells"]) < 1
+    assert "MISSED" not in shapley.show(result)
+
+    monkeypatch.setattr(shapley, "cell_of", lambda *cell: pytest.fail(f"{cell} was computed again"))
+    kept = json.loads(path.read_text())["cells"]
+    assert shapley.run(["tanh, 14", "trees, 14"], [200], n_seeds=2, kept=kept)["cells"] == result["cells"]
+
+
 def test_a_real_cell_is_resumed_part_by_part(benchmark, tmp_path, monkeypatch):
     real = benchmark("real_networks")
     path, computed = tmp_path / "real.json", []
@@ -75,6 +116,17 @@ def test_a_real_cell_is_resumed_part_by_part(benchmark, tmp_path, monkeypatch):
     assert computed == ["truth", "algorithm", "ours", "ours"]
     cells = json.loads(path.read_text())["cells"]
     assert "<= 1 met" in real.show(cells, 30, real.LONG_RUN)
+
+
+def test_deletion_in_batches_gives_the_curves_of_the_plain_loop(benchmark):
+    deletion = benchmark("deletion")
+    with threadpool_limits(1):
+        result = deletion.run(n_images=2, repetitions=1)
+    for level, n_points in (("64 regions", 65), ("1024 pixels", 225)):
+        assert result["levels"][level]["n_points"] == n_points
+        assert result["levels"][level]["largest_difference"] <= 1e-5
+        assert result["levels"][level]["ratio"] > 0
+        assert level in deletion.show(result)
 
 
 def test_targets_and_batch_compare_like_with_like(benchmark, monkeypatch):

@@ -41,7 +41,7 @@ def test_the_demo_tells_what_it_sees_and_where_its_files_are(tmp_path, capsys) -
     assert str(tmp_path) in said.out.splitlines()[-1]
     assert "gradient" in said.err  # the progress bar
     assert "Loaded pretrained" not in said.out
-    for name in ("heatmap.png", "bars.png", "waterfall.png", "overview.png", "explanation.gralis"):
+    for name in ("heatmap.png", "bars.png", "waterfall.png", "overview.png", "explanation.gralis", "report.html"):
         assert name in said.out.splitlines()[-1]
         assert (tmp_path / name).stat().st_size > 5000
     assert loaded.cost.n_gradients <= 40

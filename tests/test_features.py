@@ -287,7 +287,7 @@ def test_tokens_take_the_width_of_the_embedding() -> None:
     assert found.names == ("<5>", "<7>", "<5>")
     assert found.labels[0].tolist() == [[0] * 4, [1] * 4, [2] * 4]
     assert features.tokens([5, 7]).names == ("5", "7")
-    with pytest.raises(GralisError, match=r"over x of shape \(4, 3\)"):
+    with pytest.raises(GralisError, match=r"positions of x, of shape \(4, 3\)"):
         features.resolve(features.tokens([5, 7, 5]), [(4, 3)])
     with pytest.raises(GralisError, match=r"'ids'.*one by one"):
         features.tokens([[1, 2], [3, 4]])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 
 from gralis.errors import GralisError
-from gralis.features import coordinates
+from gralis.features import columns, coordinates
 
 
 @settings(max_examples=40, deadline=None)
@@ -54,3 +54,10 @@ def test_many_coordinates_cost_their_labels_and_little_more() -> None:
         tracemalloc.stop()
     assert kept < features.labels[0].nbytes + 100_000
     assert features.names[-1] == "x[2,223,223]"
+
+
+@pytest.mark.parametrize("hole", [None, float("nan")])
+def test_a_hole_in_a_header_is_one_sentence(hole: object) -> None:
+    with pytest.raises(GralisError, match=r"'names' .* a name for every feature\. Got (None|nan) at place 1"):
+        columns(["age", hole, "dose"])  # type: ignore[list-item]
+    assert columns(["nan", "None"]).names == ("nan", "None")  # words

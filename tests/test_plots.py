@@ -281,7 +281,7 @@ def test_the_users_axes_are_used(kind) -> None:
     [
         (
             {"kind": "pie"},
-            r"'kind' parameter of plot must be one of 'bars', 'heatmap', 'waterfall', 'interactions'. Got 'pie'",
+            r"'kind' parameter of plot must be one of 'bars', 'heatmap', 'waterfall'.*'text'. Got 'pie'",
         ),
         ({"top": 0}, r"'top' parameter of plot must be a whole number >= 1. Got 0"),
         ({"top": 2.5}, r"'top' parameter"),

@@ -125,3 +125,21 @@ def test_slic_refuses_nan_and_says_what_to_install(monkeypatch):
     picture[1, 1] = np.nan
     with pytest.raises(GralisError, match="'image' parameter of slic must be finite"):
         slic(picture)
+
+
+def test_a_volume_is_cut_in_all_three_directions() -> None:
+    volume = np.zeros((8, 12, 12))
+    volume[:4, :, :6] = 1.0  # a bright block: half of the depth, half of the width
+    features = slic(volume, n_segments=8, compactness=0.1, channel_axis=None, shape=(2, 8, 12, 12))
+    assert features.shapes == ((2, 8, 12, 12),)
+    labels = features.labels[0]
+    assert (labels[0] == labels[1]).all()
+    for region in range(features.n_features):
+        assert len(np.unique(volume[labels[0] == region])) == 1  # no region crosses the block's border
+
+
+def test_a_volume_without_a_word_about_its_channels() -> None:
+    with pytest.raises(GralisError, match=r"'channel_axis' .*'auto' for shape \(8, 12, 12\).*None means no channels"):
+        slic(np.zeros((8, 12, 12)))
+    with pytest.raises(GralisError, match=r"two \(or three\) spatial axes"):
+        slic(np.zeros((2, 2, 8, 12, 12)), channel_axis=0)

@@ -7,7 +7,20 @@
 (4,)
 """
 
-from gralis import baselines, canonical, certificates, features, games, many, models, plans, targets
+from gralis import (
+    baselines,
+    canonical,
+    certificates,
+    faithfulness,
+    features,
+    games,
+    many,
+    methods,
+    models,
+    plans,
+    targets,
+)
+from gralis.agreement import Replay
 from gralis.archive import load
 from gralis.batch import explain_batch
 from gralis.compare import compare
@@ -16,11 +29,13 @@ from gralis.explain import cost, explain
 from gralis.explanation import Explanation
 from gralis.explanations import Explanations
 from gralis.features import Features
+from gralis.granularity import Granularity, granularity
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.many import explain_many, global_importance
 from gralis.models import Model
 from gralis.multiscale import MultiScale, multiscale
+from gralis.replay import replay
 from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
 from gralis.sweep import Sweep
 from gralis.verify import verify
@@ -33,11 +48,13 @@ __all__ = [
     "Features",
     "Gaussian",
     "GralisError",
+    "Granularity",
     "Hoeffding",
     "Ledger",
     "Model",
     "ModelError",
     "MultiScale",
+    "Replay",
     "Sensitivity",
     "SizeKernel",
     "Sweep",
@@ -51,15 +68,19 @@ __all__ = [
     "explain",
     "explain_batch",
     "explain_many",
+    "faithfulness",
     "features",
     "games",
     "global_importance",
+    "granularity",
     "hoeffding",
     "load",
     "many",
+    "methods",
     "models",
     "multiscale",
     "plans",
+    "replay",
     "sensitivity",
     "targets",
     "verify",

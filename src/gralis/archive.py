@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -134,6 +135,8 @@ def _contents(e: Explanation) -> tuple[Arrays, Meta]:
 def load(path: str | Path) -> Explanation:
     """The explanation in a file, as it was saved; the ledger stays on disk until it is used, the model is not there.
 
+    A report (HTML, or its JSON) will do as well: it holds the saved explanation.
+
     >>> import gralis, tempfile, torch
     >>> explanation = gralis.explain(lambda z: z.prod(1), torch.ones(3))
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -141,11 +144,31 @@ def load(path: str | Path) -> Explanation:
     >>> repr(again) == repr(explanation), again.sweep([0.5, 1.0]).values.shape
     (True, (2, 3))
     """
-    arrays, meta = read_arrays(path, KIND)
+    arrays, meta = _inside_report(path) if _is_text(path) else read_arrays(path, KIND)
     try:
         return _explanation(arrays, meta)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise GralisError(f"{path} is not a whole gralis explanation ({error}); it may be altered.") from error
+
+
+def _is_text(path: str | Path) -> bool:
+    """Whether the file begins like HTML or JSON."""
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"<", b"{")
+    except OSError:
+        return False
+
+
+def _inside_report(path: str | Path) -> tuple[Arrays, Meta]:
+    """The explanation inside a report, in memory."""
+    from gralis.report.embedded import archive_of  # here, because a report is made of explanations
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "explanation.gralis"
+        file.write_bytes(archive_of(path))
+        arrays, meta = read_arrays(file, KIND)
+        return {name: np.array(array) for name, array in arrays.items()}, meta
 
 
 def _explanation(arrays: Arrays, meta: Meta) -> Explanation:

@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 
 from gralis.difference import difference
 from gralis.errors import GralisError
-from gralis.estimators import estimate
-from gralis.evaluate import Evaluator
 from gralis.explain import prepare
 from gralis.explanation import Explanation
-from gralis.ledger import Ledger
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,19 +63,5 @@ def compare(model_a: object, model_b: object, x: object, **options: Any) -> Comp
             f"folded; group the coordinates into fewer features, or lower the budget."
         )
     a = prepare(model_a, x, options, "compare").result()
-    assert isinstance(a.ledger, Ledger)
-    evaluator = Evaluator(run.problems, batch_size=run.options.batch_size, max_memory=run.options.max_memory)
-    with evaluator.session():
-        (f_x,), (f_baselines,) = evaluator.endpoints()
-        (ledger,) = evaluator.again(a.ledger)
-    b = replace(
-        a,
-        estimate=estimate(ledger, a.kernel, a.squared_distance, a.baseline_weights, a.plan["estimator"]),
-        ledger=ledger,
-        f_x=float(f_x),
-        f_baselines=f_baselines,
-        cost=evaluator.cost,
-        provenance={**a.provenance, "hashes": {**run.problem.fingerprints(), "model": run.problem.model_fingerprint()}},
-        _continue=None,
-    )
+    b = run.again(a)
     return Comparison(replace(a, _continue=None), b, difference(a, b))

@@ -116,7 +116,7 @@ def overview(explanation: Explanation, photo: Array, caption: str) -> Figure:
     return figure
 
 
-def run(out: Path, image: str, budget: int, segments: int, seed: int) -> Explanation:
+def run(out: Path, image: str, budget: int, segments: int, seed: int, progress: bool | None = True) -> Explanation:
     """Explain one photograph, print the table, and write pictures and explanation to the folder `out`."""
     with _demo_packages():
         import matplotlib  # noqa: F401  # found missing now rather than after the work
@@ -132,7 +132,7 @@ def run(out: Path, image: str, budget: int, segments: int, seed: int) -> Explana
     print(f"Explaining its logit against a mid-grey image with {budget} gradients ...", flush=True)
     features = slic(photo, n_segments=segments, shape=tuple(x.shape))
     explanation = explain(
-        network, x, baseline=0.0, target=target, features=features, budget=budget, seed=seed, progress=True
+        network, x, baseline=0.0, target=target, features=features, budget=budget, seed=seed, progress=progress
     )
     print(f"\n{explanation}\n\n{explanation.certificate()}")
     print(f"Half-widths of 2% of F(x) - F(x') would take about {explanation.budget_for(0.02):.2g} gradients.\n")
@@ -145,7 +145,8 @@ def run(out: Path, image: str, budget: int, segments: int, seed: int) -> Explana
     for name, figure in pictures.items():
         figure.savefig(out / f"{name}.png", dpi=100 if name == "overview" else 150)
     explanation.save(out / "explanation.gralis")
-    print(f"Written to {out}: {', '.join(f'{name}.png' for name in pictures)}, explanation.gralis")
+    explanation.report(out / "report.html", image=photo, label=class_name(target))
+    print(f"Written to {out}: {', '.join(f'{name}.png' for name in pictures)}, explanation.gralis, report.html")
     return explanation
 
 

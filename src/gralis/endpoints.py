@@ -40,6 +40,10 @@ class Endpoints:
         pairs = zip(self.x, self.baselines, strict=True)
         return tuple(x.astype(np.float64) - np.tensordot(self.weights, base, 1) for x, base in pairs)
 
+    def of_features(self, features: Features) -> Array:
+        """x of every feature: its value, or the mean over its coordinates."""
+        return np.asarray(features.collect([x.astype(np.float64) for x in self.x]) / features.sizes)
+
     def squared_distance(self, features: Features) -> Array:
         """sum over the coordinates p of a feature of (x_p - x'_p)^2, (n_baselines, n_features)."""
         return self._collected(features, np.square)

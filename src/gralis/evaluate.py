@@ -1,58 +1,28 @@
-"""The only module that calls the model: sheets in, ledger rows out, in batches.
-
-Points are built on the device, one forward and one backward per batch, gradients of the inputs only; each batch is
-reduced to features at once and accumulated in float64, so memory does not grow with the budget beyond the rows.
-"""
+"""Sheets in, ledger rows out: what the engine finds at the points of rays, sorted by question; v(T) is remembered."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from gralis.canvas import Canvas, Layout
-from gralis.errors import ModelError
+from gralis.canvas import Canvas
+from gralis.engine import Cost, Engine, Progress
 from gralis.fold import FoldedLedger
-from gralis.jumps import Jumps
+from gralis.jumps import HALFWAY, Jumps
 from gralis.laws import Array, Masks
 from gralis.ledger import Ledger
-from gralis.models.asked import Asked
-from gralis.models.blame import blame, out_of_memory
-from gralis.models.points import leaves, shapes
 from gralis.models.protocol import Points
-from gralis.pace import Pace
 from gralis.problem import Problem
 from gralis.sheet import Sheet
 
-#: Called after every batch with the number of gradients in it; may raise to stop.
-Progress = Callable[[int], None]
-#: Makes the points of a slice, on a canvas.
-Builder = Callable[[slice, Canvas], Points]
+__all__ = ["Cost", "Evaluator", "Progress"]
+
 #: Takes, of a question, the gradients of the points in a slice, (rows, n_features).
 Consumer = Callable[[int, slice, Array], None]
-
-
-@dataclass
-class Cost:
-    """What was spent. A gradient includes its own forward; n_forwards are forward-only evaluations."""
-
-    n_gradients: int = 0
-    n_forwards: int = 0
-    n_rays: int = 0
-    n_batches: int = 0
-    seconds: float = 0.0
-    peak_bytes: int = 0
-    batch_size: int = 0
-    bytes_per_point: int = 0
-    layout: str = "contiguous"
 
 
 class Evaluator:
@@ -70,64 +40,63 @@ class Evaluator:
         max_memory: int | None = None,
     ) -> None:
         self.problems = problems
-        self.problem = problem = problems[0]
-        self.asked = _asked(problems)
-        self.cost = Cost()
-        self._progress: Progress = lambda n: None
-        images = any(leaf.ndim == 3 and leaf.shape[0] <= 16 and leaf.shape[-1] > 16 for leaf in problem.x)
-        layouts: tuple[Layout, ...] = ("channels_last", "contiguous") if images else ("contiguous",)
-        self._pace = {True: Pace.start(batch_size, layouts), False: Pace.start(batch_size, layouts)}
-        self._max_memory = max_memory if max_memory is not None else _spare_memory(problem.device)
-        own = sum(leaf.numel() * dtype.itemsize for leaf, dtype in zip(problem.x, problem.dtypes, strict=True))
-        self._limit(6 * own)
-        self._canvases: dict[Layout, Canvas] = {}
+        self.problem = problems[0]
+        self._engine = Engine(problems, batch_size, max_memory)
         self._values: dict[tuple[int, bytes], Array] = {}
-        self._weighed = False
+
+    @property
+    def cost(self) -> Cost:
+        """What was spent so far."""
+        return self._engine.cost
+
+    @cost.setter
+    def cost(self, cost: Cost) -> None:
+        self._engine.cost = cost
 
     @property
     def n_questions(self) -> int:
-        return len(self.problems) * self.asked.n_targets
+        return len(self.problems) * self._n_targets
 
     def report_to(self, progress: Progress) -> None:
         """Call `progress` after every batch from now on."""
-        self._progress = progress
+        self._engine.progress = progress
 
     def session(self) -> AbstractContextManager[None]:
         """Around all calls of one explanation: the model prepares once, and is restored once."""
-        return self.asked.session()
+        return self._engine.asked.session()
 
     def endpoints(self) -> tuple[Array, Array]:
         """F(x) (n_questions,) and F(x') (n_questions, n_baselines); v(full) and v(empty) are known from here on."""
-        n, n_baselines, n_inputs = self.problem.n_features, self._n_baselines, len(self.problems)
+        n, n_baselines, n_inputs = self.problem.n_features, self._engine.n_baselines, len(self.problems)
         pairs = np.arange(n_inputs * n_baselines)
         full = np.ones((len(pairs), n), dtype=bool)
         masks = np.concatenate([full[::n_baselines], ~full])
         values = self._corners(masks, np.concatenate([pairs[::n_baselines], pairs]))  # (rows, n_targets)
         there, start = values[:n_inputs], values[n_inputs:]
-        f_baselines = start.reshape(n_inputs, n_baselines, -1).swapaxes(1, 2).reshape(self.n_questions, n_baselines)
         self._know(full, pairs, there[pairs // n_baselines] - start, start)
-        return there.reshape(-1), f_baselines
+        return there.reshape(-1), self._by_question(start)
 
     def recall(self, f_baselines: Array, ledgers: Sequence[Ledger | FoldedLedger]) -> None:
         """What another evaluator found out, (n_questions, n_baselines) and the ledgers of the questions."""
-        shape = (len(self.problems), self.asked.n_targets)
-        start = f_baselines.reshape(*shape, -1).swapaxes(1, 2).reshape(-1, shape[1])
         rows = [ledger for ledger in ledgers if isinstance(ledger, Ledger)]
-        n = self.problem.n_features
-        masks, pair, moved = np.zeros((0, n), dtype=bool), np.zeros(0, dtype=np.int64), np.zeros((0, shape[1]))
-        if rows:
-            known = np.isfinite(rows[0].value)
-            values = np.stack([ledger.value[known] for ledger in rows]).reshape(*shape, -1)
-            masks = np.tile(rows[0].masks[known], (shape[0], 1))
-            pair = np.concatenate([rows[0].baseline[known] + k * self._n_baselines for k in range(shape[0])])
-            moved = values.swapaxes(1, 2).reshape(-1, shape[1])
-        self._know(masks, pair, moved, start)
+        known = np.isfinite(rows[0].value) if rows else np.zeros(0, dtype=bool)
+        masks = (
+            np.tile(rows[0].masks[known], (len(self.problems), 1)) if rows else np.zeros((0, self.problem.n_features))
+        )
+        baseline = rows[0].baseline[known] if rows else np.zeros(0, dtype=np.int64)
+        moved = self._by_pair([ledger.value[known] for ledger in rows]) if rows else np.zeros((0, self._n_targets))
+        self._know(masks.astype(bool), self._pairs(baseline), moved, self._by_pair(f_baselines))
+
+    def _by_pair(self, values: Sequence[Array] | Array) -> Array:
+        """(n_questions, n_rows) -> (n_inputs * n_rows, n_targets), the inverse of `_by_question`."""
+        shape = (len(self.problems), self._n_targets, -1)
+        return np.stack(list(values)).reshape(shape).swapaxes(1, 2).reshape(-1, self._n_targets)
 
     def _know(self, masks: Masks, pair: NDArray[np.int64], moved: Array, f_baseline: Array) -> None:
         """v(T) of these coalitions, (n_rows, n_targets), and F(x') of every pair; v(empty) = 0."""
         self._f_baseline = f_baseline
         empty = np.zeros((len(f_baseline), self.problem.n_features), dtype=bool)
-        self._values.update(dict.fromkeys(self._keys(empty, np.arange(len(empty))), np.zeros(self.asked.n_targets)))
+        self._values.update(dict.fromkeys(self._keys(empty, np.arange(len(empty))), np.zeros(self._n_targets)))
         self._values.update(zip(self._keys(masks, pair), moved, strict=True))
 
     def evaluate(self, sheet: Sheet, *, values: bool) -> tuple[Ledger, ...]:
@@ -178,66 +147,59 @@ class Evaluator:
     ) -> None:
         n_points, discrete = len(ray), self.problem.features.discrete
         jumps = self._jumps(masks, baseline, weight) if n_points and discrete.any() else None
-
-        def one_batch(part: slice, points: Points, canvas: Canvas, pair: NDArray[np.int64]) -> None:
-            values, gradients = self._weigh_once(points, pair // self._n_baselines)
-            where = (masks[ray[_within(part, n_points)]], nodes[_within(part, n_points)])
-            on_device = self._on_device(pair)
-            for target, (value, gradient) in enumerate(zip(values, gradients, strict=True)):
-                _require_rows(value, points)
-                _require_like(gradient, points)
-                rows = canvas.to_features(gradient, on_device).cpu().numpy()
-                _require_finite(value.double().cpu().numpy(), "output", *where)
-                _require_finite(rows, "gradient", *where)
-                for number, own, local in _by_input(part, n_points):
-                    question = number * self.asked.n_targets + target
-                    found = rows[local]
-                    if jumps is not None:
-                        found = np.where(discrete, jumps[question, ray[own]], found)
-                    consume(question, own, found)
-            spent = len(pair) * self.asked.n_targets
-            self.cost.n_gradients += spent
-            self._progress(spent)
-
-        n_inputs = len(self.problems)
-        pair = np.concatenate([baseline[ray] + k * self._n_baselines for k in range(n_inputs)])
+        pair = self._pairs(baseline[ray])
 
         def points(part: slice, canvas: Canvas) -> Points:
             own = _within(part, n_points)
-            on, at, which = map(self._on_device, (masks[ray[own]], nodes[own], pair[part]))
-            return canvas.points(on, at, which)
+            return canvas.points(*map(self._engine.on_device, (masks[ray[own]], nodes[own], pair[part])))
 
-        self._in_batches(points, pair, one_batch, gradient=True)
-        self.cost.n_rays += len(np.unique(ray)) * n_inputs
+        def where(part: slice) -> tuple[Masks, Array]:
+            own = _within(part, n_points)
+            return masks[ray[own]], nodes[own]
+
+        def take(target: int, part: slice, rows: Array) -> None:
+            for number, own, local in _by_input(part, n_points):
+                question = number * self._n_targets + target
+                found = rows[local]
+                if jumps is not None:
+                    found = np.where(discrete, jumps[question, ray[own]], found)
+                consume(question, own, found)
+
+        self._engine.gradients(points, pair, where, take)
+        self.cost.n_rays += len(np.unique(ray)) * len(self.problems)
+
+    def _pairs(self, baseline: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows with these baselines, once for every input, one input after the other: their pairs."""
+        n_inputs, n_baselines = len(self.problems), self._engine.n_baselines
+        return np.concatenate([baseline + k * n_baselines for k in range(n_inputs)])
+
+    def _by_question(self, values: Array) -> Array:
+        """(n_inputs * n_rows, n_targets) -> (n_questions, n_rows)."""
+        shape = (len(self.problems), -1, self._n_targets)
+        return values.reshape(shape).swapaxes(1, 2).reshape(self.n_questions, -1)
 
     def _jumps(self, masks: Masks, baseline: NDArray[np.int64], weight: Array) -> Array:
         """What stands for the gradient of discrete features: (n_questions, n_rays, n_features), J over all weights."""
-        n_inputs, n_rays = len(self.problems), len(masks)
         asked = Jumps.of(masks, self.problem.features.discrete)
-        pair = np.concatenate([baseline[asked.ray] + k * self._n_baselines for k in range(n_inputs)])
-        step = np.tile(asked.step, (n_inputs, 1))
-        values = self._forward(
-            lambda part, canvas: canvas.at(*map(self._on_device, (step[part], pair[part]))), pair, step
-        )
-        each = (
-            values.reshape(n_inputs, len(asked.ray), self.asked.n_targets).swapaxes(1, 2).reshape(self.n_questions, -1)
+        pair, step = self._pairs(baseline[asked.ray]), np.tile(asked.step, (len(self.problems), 1))
+        values = self._engine.values(
+            lambda part, canvas: canvas.at(*map(self._engine.on_device, (step[part], pair[part]))),
+            pair,
+            lambda part: (step[part] > 0, np.full(part.stop - part.start, HALFWAY)),
         )
         total = np.where(weight == 0, 1.0, weight)[:, None]
-        return np.stack([asked.sizes(own, n_rays) / total for own in each])
+        return np.stack([asked.sizes(own, len(masks)) / total for own in self._by_question(values)])
 
     def values(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
         """v(T) = F(x_T) - F(x') of every row, (n_questions, n_rows), each distinct coalition evaluated once."""
-        n_inputs = len(self.problems)
-        everywhere = np.tile(np.asarray(masks), (n_inputs, 1))
-        pair = np.concatenate([baseline + k * self._n_baselines for k in range(n_inputs)])
+        everywhere, pair = np.tile(np.asarray(masks), (len(self.problems), 1)), self._pairs(baseline)
         keys = self._keys(everywhere, pair)
         fresh = {key: row for row, key in enumerate(keys) if key not in self._values}
         if fresh:
             rows = np.fromiter(fresh.values(), dtype=np.int64)
             found = self._corners(everywhere[rows], pair[rows]) - self._f_baseline[pair[rows]]
             self._values.update(zip(fresh, found, strict=True))
-        found = np.array([self._values[key] for key in keys]).reshape(n_inputs, len(masks), self.asked.n_targets)
-        return found.swapaxes(1, 2).reshape(self.n_questions, len(masks))
+        return self._by_question(np.array([self._values[key] for key in keys]))
 
     def _keys(self, masks: Masks, pair: NDArray[np.int64]) -> list[tuple[int, bytes]]:
         """What tells coalitions apart: the members that move. A feature with x = x' makes no difference to F."""
@@ -247,112 +209,15 @@ class Evaluator:
 
     def _corners(self, masks: Masks, pair: NDArray[np.int64]) -> Array:
         """F(x_T) of every row, (n_rows, n_targets)."""
-        return self._forward(
-            lambda part, canvas: canvas.corners(*map(self._on_device, (masks[part], pair[part]))), pair, masks
+        return self._engine.values(
+            lambda part, canvas: canvas.corners(*map(self._engine.on_device, (masks[part], pair[part]))),
+            pair,
+            lambda part: (masks[part], np.ones(part.stop - part.start)),
         )
 
-    def _forward(self, points: Builder, pair: NDArray[np.int64], step: NDArray[Any]) -> Array:
-        """F at every point, (n_rows, n_targets); `step` says where a point is, for the sentence if F is not finite."""
-        values, ones = np.empty((len(pair), self.asked.n_targets)), np.ones(len(pair))
-
-        def one_batch(part: slice, points: Points, canvas: Canvas, own: NDArray[np.int64]) -> None:
-            with blame(f"The model {type(self.problem.model).__name__}", points):
-                found = self.asked.values(points, own // self._n_baselines)
-            for target, value in enumerate(found):
-                _require_rows(value, points)
-                values[part, target] = value.double().cpu().numpy()
-                _require_finite(values[part, target], "output", step[part] > 0, ones[part])
-            self.cost.n_forwards += part.stop - part.start
-            self._progress(0)
-
-        self._in_batches(points, pair, one_batch, gradient=False)
-        return values
-
     @property
-    def _n_baselines(self) -> int:
-        return self.problem.baselines.n_baselines
-
-    def _in_batches(
-        self,
-        points: Builder,
-        pair: NDArray[np.int64],
-        work: Callable[[slice, Points, Canvas, NDArray[np.int64]], None],
-        *,
-        gradient: bool,
-    ) -> None:
-        """Build the points batch by batch and work on them; a batch that runs out of memory is halved and redone."""
-        pace, start = self._pace[gradient], 0
-        while start < len(pair):
-            layout, asked = pace.next()
-            part = slice(start, min(start + asked, len(pair)))
-            began = time.perf_counter()
-            try:
-                canvas = self._canvas(layout)
-                work(part, points(part, canvas), canvas, pair[part])
-            except Exception as error:
-                if not out_of_memory(error):
-                    raise
-                if part.stop - part.start == 1:
-                    raise ModelError("The model runs out of memory on a single point: use a smaller input.") from error
-                pace.shrink()
-                continue
-            pace.note(layout, part.stop - part.start, asked, time.perf_counter() - began)
-            self.cost.n_batches += 1
-            if gradient:
-                self.cost.batch_size, self.cost.layout = max(self.cost.batch_size, part.stop - part.start), layout
-            start = part.stop
-
-    def _weigh_once(self, points: Points, inputs: NDArray[np.int64]) -> tuple[list[Tensor], list[Points]]:
-        """values and gradients; the first time, count what autograd keeps per point and set the batch limit by it."""
-        if self._weighed:
-            return self._gradient(points, inputs)
-        kept: dict[int, int] = {}
-
-        def note(tensor: Tensor) -> tuple[Tensor, int]:
-            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
-            saved = tensor.detach()  # the tensor itself would hold its own graph, for ever if the model fails
-            return saved, saved._version
-
-        def unchanged(saved: tuple[Tensor, int]) -> Tensor:
-            if saved[0]._version != saved[1]:  # under hooks autograd does not look
-                raise RuntimeError("a tensor needed for the gradient has been modified by an inplace operation")
-            return saved[0]
-
-        with torch.autograd.graph.saved_tensors_hooks(note, unchanged):
-            result = self._gradient(points, inputs)
-        self._weighed = True
-        batch = leaves(points)
-        own = sum(leaf.numel() * leaf.element_size() for leaf in batch)
-        per_point = (2 * sum(kept.values()) + 6 * own) // len(batch[0]) + 1
-        self._limit(per_point)
-        self.cost.bytes_per_point = per_point
-        return result
-
-    def _gradient(self, points: Points, inputs: NDArray[np.int64]) -> tuple[list[Tensor], list[Points]]:
-        with blame(f"The model {type(self.problem.model).__name__}", points):
-            return self.asked.values_and_gradients(points, inputs)
-
-    def _limit(self, bytes_per_point: int) -> None:
-        """No batch, with gradients or without, may need more than the memory limit."""
-        for pace in self._pace.values():
-            pace.limit = min(pace.limit, max(1, int(self._max_memory // bytes_per_point)))
-
-    def _canvas(self, layout: Layout) -> Canvas:
-        if layout not in self._canvases:
-            self._canvases[layout] = Canvas(self.problems, layout)
-        return self._canvases[layout]
-
-    def _on_device(self, array: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.problem.device)
-
-
-def _asked(problems: Sequence[Problem]) -> Asked:
-    """All targets of one input, or of each input its own."""
-    first = problems[0]
-    if len(problems) == 1:
-        return Asked(first.model, first.targets)
-    own = tuple(problem.targets[0] for problem in problems)
-    return Asked(first.model) if len(set(own)) == 1 else Asked(first.model, of_inputs=own)
+    def _n_targets(self) -> int:
+        return self._engine.asked.n_targets
 
 
 def _by_input(part: slice, n_points: int) -> Iterator[tuple[int, slice, slice]]:
@@ -372,48 +237,3 @@ def _by_input(part: slice, n_points: int) -> Iterator[tuple[int, slice, slice]]:
 def _within(part: slice, n_points: int) -> NDArray[np.int64]:
     """Which points of the sheet a stretch of points of all inputs is made of."""
     return np.arange(part.start, part.stop) % n_points
-
-
-def _require_rows(values: object, points: Points) -> None:
-    """A model of the user's own may return anything."""
-    rows = len(leaves(points)[0])
-    if not isinstance(values, Tensor) or values.shape != (rows,):
-        got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else f"a {type(values).__name__}"
-        raise ModelError(f"The model must return its values as a tensor of shape ({rows},), one per row. Got {got}.")
-
-
-def _require_like(gradients: Points, points: Points) -> None:
-    found, wanted = leaves(gradients), leaves(points)
-    if [leaf.shape for leaf in found] != [leaf.shape for leaf in wanted]:
-        raise ModelError(
-            f"The model's gradient must be shaped like the points, {shapes(points)}. Got {shapes(gradients)} instead."
-        )
-
-
-def _require_finite(rows: Array, what: str, masks: Masks, nodes: Array) -> None:
-    """A NaN or an infinity is told with the first point at which it appeared, never averaged away."""
-    wrong = ~np.isfinite(rows)
-    if not wrong.any():
-        return
-    row = int(np.argwhere(wrong)[0][0])
-    members = np.flatnonzero(masks[row]).tolist()
-    shown = f"{members[:8]}{' and more' if len(members) > 8 else ''}"
-    if rows.ndim > 1:
-        column = int(np.argwhere(wrong[row])[0][0])
-        what, value = f"{what} in the direction of feature {column}", rows[row, column]
-    else:
-        value = rows[row]
-    raise ModelError(
-        f"The model's {what} is {value}, first at the point a = {nodes[row]:.4g} on the ray of features {shown} "
-        f"(0 is the baseline, 1 is x on these features); every point between the baseline and x must be finite."
-    )
-
-
-def _spare_memory(device: torch.device) -> int:
-    """Half of what is free on the device."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0] // 2)
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (ValueError, OSError, AttributeError):  # not every system tells
-        return 2**31

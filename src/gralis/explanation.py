@@ -14,7 +14,7 @@ import numpy as np
 
 from gralis.certificates import Audit, Certificate, Ranks, Residual, Smoothness, WeightMass
 from gralis.certificates.audit import attributions
-from gralis.certificates.baseline import BaselineSpread, baseline_spread
+from gralis.certificates.baseline import BaselineSpread, of_draws, of_estimates
 from gralis.certificates.calibrate import Calibration, of_ledger
 from gralis.certificates.certificate import probability
 from gralis.certificates.certify import certify
@@ -24,7 +24,16 @@ from gralis.certificates.residual import split
 from gralis.certificates.simultaneous import half_widths
 from gralis.endpoints import Endpoints
 from gralis.errors import GralisError, bad
-from gralis.estimators import Estimate, effective_rays, estimate, importance, total_of_values, unsampled
+from gralis.estimators import (
+    Estimate,
+    effective_rays,
+    endpoint,
+    estimate,
+    importance,
+    shapley,
+    total_of_values,
+    unsampled,
+)
 from gralis.evaluate import Cost
 from gralis.explainers import Attribution, Interactions, Surrogate, from_ledger
 from gralis.features import Features
@@ -154,10 +163,23 @@ class Explanation:
         """How far phi moves with the baseline, and the baseline's share of the variance; several baselines only."""
         if isinstance(self.ledger, FoldedLedger):
             raise GralisError("The spread over baselines needs the rows of the ledger, and a folded one keeps none.")
-        return baseline_spread(self.ledger, self._laws, self.baseline_weights, self.names, self.estimate.exact)
+        ledger, weights = self.ledger, self.baseline_weights
+        if self.plan["estimator"] == "shapley":
+            apart = [ledger.of_baseline(number) for number in range(len(weights))]
+            distances = [self.squared_distance[[number]] for number in range(len(weights))]
+            each = [shapley.estimate(*one, np.ones(1)) for one in zip(apart, distances, strict=True)]
+            return of_estimates(each, weights, self.names)
+        if self.plan["estimator"] == "endpoint":
+            draws = endpoint.draws(ledger, self._laws, weights)
+        else:
+            draws = importance(ledger, self._laws, weights) * ledger.rays
+        return of_draws(ledger, draws, weights, self.names, self.estimate.exact)
 
     def budget_for(self, tolerance: float, level: float = 0.95) -> int:
-        """Gradients at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law."""
+        """Gradients at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law.
+
+        Forwards where the plan has no rays; of plan="values" never more than all coalitions take.
+        """
         if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.floating) or not tolerance > 0:
             raise bad("tolerance", "budget_for", "a number > 0", repr(tolerance))
         spent = self.cost.n_gradients or self.cost.n_forwards
@@ -165,7 +187,11 @@ class Explanation:
         if np.isnan(widest) or not self.delta:
             raise GralisError("No budget can be named: the half-widths are unknown, or F(x) = F(x').")
         times = widest / max(tolerance * abs(self.delta), np.finfo(float).tiny)
-        return int(np.ceil(spent * max(1.0, min(times, 1e100) ** 2)))  # a square beyond it would overflow
+        needed = int(np.ceil(spent * max(1.0, min(times, 1e100) ** 2)))  # a square beyond it would overflow
+        if self.plan["estimator"] != "shapley":
+            return needed
+        n_baselines, moving = len(self.baseline_weights), int((self.squared_distance > 0).any(0).sum())
+        return min(needed, ((1 << moving) - 1) * n_baselines + 1)
 
     @cached_property
     def residual(self) -> Residual:
@@ -204,6 +230,8 @@ class Explanation:
     def with_kernel(self, kernel: object) -> Explanation:
         """The explanation under another kernel, from the same ledger: no model call."""
         kernel = as_kernel(kernel)
+        if self.plan["estimator"] == "shapley":
+            raise GralisError("plan='values' gives Shapley values, which have no kernel; use plan='endpoint' for one.")
         if isinstance(self.ledger, FoldedLedger):
             found = self.ledger.estimate(kernel)
         else:
@@ -311,7 +339,10 @@ class Explanation:
         return from_ledger.interactions(self, order, index)
 
     def extend(self, budget: int) -> Explanation:
-        """Go on from the same ledger with `budget` more gradients: more replicates of the same plan."""
+        """Go on from the same ledger with `budget` more gradients: more replicates of the same plan.
+
+        Of a plan without rays the budget counts forwards.
+        """
         if self._continue is None:
             raise GralisError(
                 "This explanation cannot be extended: it was loaded from a file, re-weighted, or is already exact. "
@@ -319,11 +350,54 @@ class Explanation:
             )
         return self._continue(self, whole(budget, "budget", 1))
 
+    def as_it_grew(self, n_steps: int = 6) -> list[Explanation]:
+        """The explanations that fewer replicates would have given, up to this one: no model call."""
+        ledger, last = self.ledger, self.ledger.n_replicates
+        if not isinstance(ledger, Ledger) or self.estimate.exact or last < 3:
+            raise GralisError("How the result grew can be told only from a ledger that keeps several replicates.")
+        counts = np.unique(np.geomspace(2, last, n_steps).astype(int))
+        parts = [ledger.take(ledger.replicate < count) for count in counts]
+        rows = (self.kernel, self.squared_distance, self.baseline_weights, self.plan["estimator"])
+        return [
+            replace(
+                self,
+                estimate=estimate(part, *rows),
+                ledger=part,
+                cost=replace(self.cost, n_gradients=part.n_points, n_rays=part.n_rays, n_forwards=part.n_rays),
+                _continue=None,
+            )
+            for part in parts
+        ]
+
     def plot(self, kind: str = "bars", **options: Any) -> Figure:
-        """A figure (never shown): "bars", "heatmap", "waterfall" or "interactions"; needs the extra `plot`."""
+        """A figure, never shown: bars, heatmap, waterfall, interactions, network, convergence, text (extra `plot`)."""
         from gralis.views.plots import plot
 
         return plot(self, kind, **options)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        image: object = None,
+        label: str | None = None,
+        beside: Sequence[Explanation] = (),
+    ) -> Path:
+        """One interactive HTML file that needs no network: what was predicted, why, and how far to trust it.
+
+        `image`: the picture to show, (H, W, 3) or (C, H, W), where x itself is not fit to be seen. `label`: the target
+        in words. `beside`: explanations of the same features, with another baseline, say, shown side by side.
+        """
+        from gralis.report import report
+
+        return report(self, path, title=title, image=image, label=label, beside=beside)
+
+    def token_html(self, level: float = 0.95) -> str:
+        """The tokens in their order as an HTML snippet, coloured by phi; intervals at `level` in their titles."""
+        from gralis.views.tokens import token_html
+
+        return token_html(self, level)
 
     def save(self, path: str | Path) -> Path:
         """Write everything but the model to one file; `gralis.load` reads it back bit for bit."""
@@ -355,8 +429,19 @@ class Explanation:
 
         return json.dumps(_strict(plain(self.to_dict())), allow_nan=False)
 
+    def to_shap(self, *, residual: bool = False) -> Any:
+        """`shap.Explanation` for shap's own plots; residual=True adds what is not attributed as a last feature."""
+        from gralis.interop.shap import to_shap
+
+        return to_shap(self, residual=residual)
+
     def __repr__(self) -> str:
         return explanation_table(self)
+
+    def _repr_html_(self) -> str:
+        from gralis.views.html import explanation_html
+
+        return explanation_html(self)
 
 
 def _strict(value: Any) -> Any:

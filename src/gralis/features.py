@@ -182,6 +182,7 @@ def columns(
         raise bad("names", "columns", "a non-empty list of column names", repr(names))
     if groups is not None and not isinstance(groups, Mapping):
         raise bad("groups", "columns", "a mapping group -> non-empty list of columns", describe(groups))
+    names = checked(names, len(names))
     owner: dict[str, str] = {}  # column -> its group
     for group, members in (groups or {}).items():
         if not length(members):
@@ -299,15 +300,19 @@ def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = 
     >>> tokens([101, 7592, 102], names=["[CLS]", "hello", "[SEP]"])
     Features(tokens, 3 features over (3,))
     """
+    try:
+        shape = to_numpy(ids).shape
+    except (TypeError, ValueError, RuntimeError):
+        shape = None  # sequences of different lengths
+    if shape is None or len(shape) != 1:
+        got = "sequences of different lengths" if shape is None else f"shape {shape}"
+        raise bad("ids", "tokens", "one sequence of token ids, (length,)", got, "Several are explained one by one.")
     numbers = integers(ids, "tokens")
-    if numbers.ndim != 1:
-        advice = "Sequences of different lengths are explained one by one."
-        raise bad("ids", "tokens", "one sequence of token ids, (length,)", f"shape {numbers.shape}", advice)
     if names is None:
         convert = getattr(tokenizer, "convert_ids_to_tokens", None)
         if tokenizer is not None and not callable(convert):
             raise bad("tokenizer", "tokens", "one with convert_ids_to_tokens, or names=", type(tokenizer).__name__)
-        names = [str(name) for name in (numbers.tolist() if convert is None else convert(numbers.tolist()))]
+        names = list(map(str, numbers.tolist())) if convert is None else list(convert(numbers.tolist()))
     return Features((np.arange(len(numbers)),), names, "tokens")
 
 
@@ -345,6 +350,10 @@ def resolve(features: object, shapes: Sequence[Shape], keys: Sequence[str] | Non
         if features.kind == "tokens" and len(shapes) == 1 and features.shapes[0] == shapes[0][:1]:
             wide = np.broadcast_to(features.labels[0].reshape(-1, *[1] * (len(shapes[0]) - 1)), shapes[0])
             return Features((wide,), features.names, "tokens", features.meta)
+        if features.kind == "tokens" and len(shapes) == 1 and features.shapes != shapes:
+            allowed = f"one token for each of the {shapes[0][0]} positions of x, of shape {shapes[0]}"
+            advice = "Tokenise and explain the same ids, padding and special tokens included."
+            raise bad("features", "explain", allowed, f"{features.n_features} tokens", advice)
         if features.shapes != shapes:
             over = f"over x of shape {' and '.join(map(str, shapes))}"
             raise bad("features", "explain", over, features, "Most constructors take the shape of x.")

@@ -94,6 +94,11 @@ class Ledger:
         per_point = {f.name: getattr(self, f.name)[points] for f in fields(self)[7:]}
         return Ledger(**per_ray, ray=renumber[self.ray[points]], **per_point)
 
+    def of_baseline(self, number: int) -> Ledger:
+        """The rays of one baseline, as if it were the only one."""
+        own = self.take(self.baseline == number)
+        return replace(own, baseline=np.zeros_like(own.baseline))
+
     def with_nodes(self, rule: str, n_nodes: int) -> Ledger:
         """The same rays with fewer of their nodes, where those make a rule of the same name."""
         has = self.nodes_per_ray > 0

@@ -49,4 +49,10 @@ def checked(names: Sequence[str], n_features: int) -> Sequence[str]:
     if given != n_features:
         got = repr(names) if given is None else f"{given} names"
         raise bad("names", "Features", f"a sequence with one name per feature, {n_features} in all", got)
-    return names if isinstance(names, CoordinateNames) else tuple(str(name) for name in names)
+    if isinstance(names, CoordinateNames):
+        return names
+    for place, name in enumerate(names):
+        given: object = name
+        if given is None or (isinstance(given, float) and math.isnan(given)):  # a hole in a table's header
+            raise bad("names", "Features", "a name for every feature", f"{given} at place {place}")
+    return tuple(str(name) for name in names)

@@ -28,7 +28,7 @@ def overlap(source: Features, target: Features) -> Array:
     ours, theirs = _planes(source, target)
     area = csr_array(np.ones((1, 1)))
     for n_fine, n_coarse in zip(theirs.shape, ours.shape, strict=True):
-        area = csr_array(kron(area, _lengths(n_fine, n_coarse), format="csr"))  # (target cells, source cells)
+        area = csr_array(kron(area, lengths(n_fine, n_coarse), format="csr"))  # (target cells, source cells)
     shares = _members(theirs, target.n_features).T @ area @ _members(ours, source.n_features)
     whole = np.asarray(shares.todense(), dtype=np.float64)
     return np.asarray(whole / whole.sum(0))
@@ -67,7 +67,7 @@ def plane(features: Features) -> NDArray[np.integer]:
     )
 
 
-def _lengths(n_fine: int, n_coarse: int) -> csr_array:
+def lengths(n_fine: int, n_coarse: int) -> csr_array:
     """How much of each of n_fine equal intervals lies in each of n_coarse, both over [0, 1]: (n_fine, n_coarse)."""
     fine, coarse = np.arange(n_fine + 1) / n_fine, np.arange(n_coarse + 1) / n_coarse
     first = np.searchsorted(coarse, fine[:-1], side="right") - 1

@@ -38,6 +38,7 @@ class Problem:
     form: type | tuple[str, ...]  # how the user packs the leaves: Tensor, tuple, or the keys of a dict
     targets: tuple[Target, ...]  # what is asked of the outputs; the model itself answers the first
     dtypes: tuple[torch.dtype, ...]  # in which each leaf is evaluated
+    layer: str | None = None  # x is the output of this layer
 
     @classmethod
     def build(
@@ -86,6 +87,7 @@ class Problem:
             form,
             asked,
             tuple(working or leaf.dtype for leaf in leaves),
+            model.name if isinstance(model, Tail) else None,
         )
 
     @property
@@ -182,7 +184,8 @@ def _require_finite(leaf: Tensor, name: str) -> None:
         place = tuple(int(i) for i in torch.nonzero(wrong)[0])
         raise GralisError(
             f"The input {name} is {leaf[place].item()} at index {place if len(place) != 1 else place[0]} "
-            f"({int(wrong.sum())} such entries in all); every entry must be finite."
+            f"({int(wrong.sum())} such entries in all); every entry must be finite. A missing value is given as what "
+            f"the model sees in its place, with a column that marks it in the same feature."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import resource
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 
 from gralis.certificates.simultaneous import half_widths
 from gralis.errors import BudgetError, GralisError
-from gralis.estimators import Estimate, estimates
+from gralis.estimators import Estimate, estimate, estimates
 from gralis.evaluate import Cost, Evaluator
 from gralis.explanation import Explanation
 from gralis.fold import N_GROUPS, RAYS_PER_BLOCK, FoldedLedger
@@ -121,6 +121,27 @@ class Run:
                 return self._folded(schedule)
             kept = [part for part in (schedule.taught, self._always(schedule)) if part]
             return self._sampled(schedule, kept, 0)
+
+    def again(self, so_far: Explanation) -> Explanation:
+        """The same rays with this run's model; what was asked of them stays as it was."""
+        if not isinstance(so_far.ledger, Ledger):
+            raise GralisError(
+                "Evaluating the same rays again needs the rows of the ledger, and a folded one keeps none."
+            )
+        with self._evaluator.session():
+            (f_x,), (f_baselines,) = self._evaluator.endpoints()
+            (ledger,) = self._evaluator.again(so_far.ledger)
+        rows = (so_far.kernel, so_far.squared_distance, so_far.baseline_weights, so_far.plan["estimator"])
+        return replace(
+            so_far,
+            estimate=estimate(ledger, *rows),
+            ledger=ledger,
+            f_x=float(f_x),
+            f_baselines=f_baselines,
+            cost=replace(self._evaluator.cost),
+            provenance={**so_far.provenance, "hashes": self._fingerprints[0]},
+            _continue=None,
+        )
 
     def extend(self, so_far: Sequence[Explanation], schedule: Schedule, budget: int) -> tuple[Explanation, ...]:
         """Go on with more replicates of the same schedule; the budget is that of each input."""
@@ -326,6 +347,9 @@ class Run:
             "features": repr(problem.features),
             "kernels": [repr(kernel) for kernel in self.kernels],
             "plan": self.plan.name,
+            "plan_options": _plan_options(self.plan),
+            "layer": self.problem.layer,
+            "input_dtype": [str(leaf.dtype).removeprefix("torch.") for leaf in self.problem.x],
             "dtype": ", ".join(dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in self.problem.dtypes)),
             "asked_together": {"inputs": len(self.problems), "targets": self.n_targets},  # on the same rays
             **asdict(self.options),
@@ -353,6 +377,14 @@ def _typical(squared_distances: Sequence[Array]) -> Array:
 def _joined(parts: Sequence[tuple[Ledger, ...]]) -> tuple[Ledger, ...]:
     """Of every question, the ledgers one after the other."""
     return tuple(Ledger.join(of_one) for of_one in zip(*parts, strict=True))
+
+
+def _plan_options(plan: Plan) -> dict[str, Any]:
+    """What the plan was made with, so that it can be made again."""
+    if not is_dataclass(plan):
+        return {}
+    known = {f.name: getattr(plan, f.name) for f in fields(plan) if f.name != "name"}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in known.items()}
 
 
 def _looks(first: int, last: int) -> list[int]:

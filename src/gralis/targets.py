@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -19,8 +20,12 @@ Target: TypeAlias = int | tuple[int, ...] | Callable[[Any], Tensor] | None
 Targets: TypeAlias = list[Target] | list[int] | Literal["all"]
 
 
+class OnTensors:
+    """A function of tensors, also where the model's own outputs are arrays of another framework."""
+
+
 @dataclass(frozen=True, repr=False)
-class Readout:
+class Readout(OnTensors):
     """A named function of the logits (rows, classes) -> (rows,); made by the functions below.
 
     The formula is a module-level function, so that a readout can be pickled and compared.
@@ -183,6 +188,29 @@ def describe(target: Target) -> str:
     return repr(target) if isinstance(target, Readout) else str(getattr(target, "__qualname__", repr(target)))
 
 
+_INDICES = re.compile(r"(?:output\[)?(-?\d+(?:\s*,\s*-?\d+)*)\]?")
+_NAMED = re.compile(r"(logit|probability|log_odds|margin)\((-?\d+)(?:,\s*(?:against=)?(-?\d+))?\)")
+
+
+def parse(text: str) -> Target:
+    """The inverse of `describe`; a bare "3" or "1, 0" will do. A function cannot be found again by its name.
+
+    >>> parse("output"), parse("3"), parse("output[1, 0]"), parse("margin(2, against=5)")
+    (None, 3, (1, 0), margin(2, against=5))
+    """
+    text = text.strip()
+    if text == "output":
+        return None
+    if found := _INDICES.fullmatch(text):
+        indices = tuple(int(part) for part in found[1].split(","))
+        return indices if len(indices) > 1 else indices[0]
+    if (found := _NAMED.fullmatch(text)) and (found[3] is None or found[1] == "margin"):
+        readout = {"logit": logit, "probability": probability, "log_odds": log_odds, "margin": margin}[found[1]]
+        return readout(int(found[2])) if found[3] is None else margin(int(found[2]), int(found[3]))
+    allowed = "'output', an index such as '3' or '1,0', or logit(k), probability(k), log_odds(k), margin(k, against=j)"
+    raise bad("target", "targets.parse", allowed, repr(text))
+
+
 def _scalar(outputs: Tensor) -> Tensor:
     if outputs.ndim == 1:
         return outputs
@@ -249,7 +277,10 @@ def _rows_by(outputs: Tensor) -> str:
 
 
 def _index(value: object, owner: str, parameter: str) -> int:
-    allowed = "an int" if parameter != "target" else "None, an int, a tuple of ints, or a function of the outputs"
+    allowed = "an int"
+    if parameter == "target":
+        allowed = "None, an int, a tuple of ints, or a function of the outputs"
+        allowed += ", or a list of these, or 'all'" if owner == "explain" else ""
     try:
         if isinstance(value, bool):
             raise TypeError

@@ -39,6 +39,14 @@ def test_deficit_of_an_affine_surrogate() -> None:
     assert audit.other_residual == pytest.approx(delta - coefficients @ (X - BASELINE).numpy())
 
 
+def test_a_fit_on_zeros_and_ones_is_taken_as_it_is() -> None:
+    """LIME's own coefficients are per feature; only those of a line in x itself are multiplied by x - x'."""
+    found = explain(network("softplus", 6, 2), X, baseline=BASELINE, plan="exhaustive")
+    lime = found.lime()
+    assert found.audit(lime).other.tolist() == lime.values.tolist()
+    assert found.audit(SimpleNamespace(coef_=lime.values)).other == pytest.approx(lime.values * (X - BASELINE).numpy())
+
+
 def test_no_model_call() -> None:
     model = Counting()
     found = explain(model, X, budget=200)

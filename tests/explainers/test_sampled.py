@@ -39,6 +39,8 @@ CASES = {
     "permutation": Case(7, {"plan": "permutation", "n_nodes": 1, "budget": 280}),
     "endpoint": Case(8, {"plan": "endpoint", "budget": 250}),
     "black box": Case(9, {"plan": "endpoint", "budget": 350}, blackbox=True),
+    "values": Case(9, {"plan": "values", "budget": 200}, blackbox=True),
+    "values, several baselines": Case(8, {"plan": "values", "budget": 250}, n_baselines=3),
     "several baselines": Case(7, {"budget": 600}, n_baselines=3),
     "ray sums": Case(7, {"budget": 600, "coalition_values": False}),
 }

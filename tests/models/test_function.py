@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from gralis import models
+from gralis import explain, models
 from gralis.errors import GralisError, ModelError
 
 POINTS = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.5, 4.0]])
@@ -194,4 +194,13 @@ def test_adapt_chooses_by_kind(classifier):
 @pytest.mark.parametrize("option", [{"target": 0}, {"device": "cpu"}, {"dtype": torch.float64}])
 def test_adapt_does_not_ignore_options(option):
     with pytest.raises(GralisError, match=f"so {next(iter(option))}=.* has no effect"):
-        models.adapt(models.blackbox(product), **option)
+        models.adapt(models.blackbox(product, target=1), **option)
+
+
+def test_an_adapter_without_a_target_takes_the_one_given():
+    box = models.blackbox(lambda x: np.stack([x[:, 0], 5 * x[:, 1]], axis=1))
+    points = torch.tensor([[1.0, 2.0]])
+    assert models.adapt(box, 1).value(points).tolist() == [10.0]
+    assert box.target is None
+    found = explain(box, torch.ones(2), target=[0, 1], plan="values", budget=20)
+    np.testing.assert_allclose(found.values, [[1, 0], [0, 5]], atol=1e-12)

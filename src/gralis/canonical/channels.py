@@ -31,7 +31,7 @@ def gradcam_lin(model: nn.Module, x: object, *, layer: nn.Module, target: Target
     >>> len(triple.index[0]), triple.total_weight.tolist()
     (8, [2.0, 2.0, 2.0, 2.0])
     """
-    activation, gradient = _layer(model, x, layer, target)
+    activation, gradient = activation_and_gradient(model, x, layer, target)
     n_channels, n_positions = activation.shape[0], activation[0].size
     if n_channels * n_positions**2 > _MOST_ENTRIES:
         raise GralisError(
@@ -51,22 +51,44 @@ def gradcam(model: nn.Module, x: object, *, layer: nn.Module, target: Target = N
     return np.maximum(gradcam_lin(model, x, layer=layer, target=target).attribution(), 0.0)
 
 
-def _layer(model: nn.Module, x: object, layer: nn.Module, target: Target) -> tuple[Array, Array]:
-    """A and dy/dA of the layer, (n_channels, *positions) each; the hook is gone afterwards, also after an error."""
+def aggregate(activation: Array, gradient: Array) -> Array:
+    """L_p = sum over channels k of mean_q(dy/dA^k_q) A^k_p, shaped like the positions: the sum of the triple.
+
+    >>> aggregate(np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[1.0, 1.0], [0.0, -2.0]])).tolist()
+    [-2.0, -3.0]
+    """
+    weights = gradient.reshape(len(gradient), -1).mean(1)
+    return np.asarray(np.tensordot(weights, activation, 1))
+
+
+def activation_and_gradient(
+    model: nn.Module, x: object, layer: nn.Module, target: Target, *, before: bool = False
+) -> tuple[Array, Array]:
+    """A and dy/dA of the layer, (n_channels, *positions) each; the hook is gone afterwards, also after an error.
+
+    `before`: A is what goes into the layer (into a ReLU, say) instead of what comes out of it.
+    """
     if not isinstance(model, nn.Module):
         raise bad("model", "canonical.gradcam_lin", "a torch.nn.Module", f"a {type(model).__name__}")
     if not any(part is layer for part in model.modules()):
         raise bad("layer", "canonical.gradcam_lin", "a module inside the model", f"a {type(layer).__name__} outside")
     seen: list[Tensor] = []
 
-    def capture(module: nn.Module, args: Any, output: Any) -> Tensor:
-        if not isinstance(output, Tensor) or output.ndim < 3:
-            shape = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-            raise bad("layer", "canonical.gradcam_lin", "one with an output (rows, channels, positions ...)", shape)
-        seen.append(output.detach().requires_grad_())
+    def capture(found: Any) -> Tensor:
+        if not isinstance(found, Tensor) or found.ndim < 3:
+            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            what = "an input" if before else "an output"
+            raise bad("layer", "canonical.gradcam_lin", f"one with {what} (rows, channels, positions ...)", shape)
+        seen.append(found.detach().clone().requires_grad_())  # a copy: what follows may work in place
         return seen[-1].clone()  # a leaf may not be written in place; its clone may
 
-    handle = layer.register_forward_hook(capture)
+    def on_input(module: nn.Module, args: Any) -> Any:
+        return (capture(args[0] if len(args) == 1 else args),)
+
+    def on_output(module: nn.Module, args: Any, output: Any) -> Tensor:
+        return capture(output)
+
+    handle = layer.register_forward_pre_hook(on_input) if before else layer.register_forward_hook(on_output)
     try:
         with frozen(model), torch.inference_mode(False), torch.enable_grad():
             points = _placed(x, model)
@@ -76,7 +98,7 @@ def _layer(model: nn.Module, x: object, layer: nn.Module, target: Target) -> tup
                 raise GralisError(
                     f"The layer must be called once in a forward pass; here it was called {len(seen)} times."
                 )
-            (gradient,) = torch.autograd.grad(y.sum(), seen, allow_unused=True)
+            (gradient,) = torch.autograd.grad(y.sum(), seen, allow_unused=True) if y.requires_grad else (None,)
     finally:
         handle.remove()
     if gradient is None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau, spearmanr
 
 from gralis.endpoints import Endpoints
 from gralis.errors import GralisError, bad
@@ -61,11 +60,15 @@ class Audit:
     @property
     def spearman(self) -> float:
         """Rank agreement of the signed values; NaN if either is constant."""
+        from scipy.stats import spearmanr  # takes long to import
+
         return _agreement(spearmanr, self.values, self.other)
 
     @property
     def kendall(self) -> float:
         """Kendall's tau of the signed values."""
+        from scipy.stats import kendalltau
+
         return _agreement(kendalltau, self.values, self.other)
 
     def __repr__(self) -> str:
@@ -86,7 +89,7 @@ class Audit:
 
 def attributions(other: object, features: Features, endpoints: Endpoints) -> Array:
     """Any explainer's result as one number per feature."""
-    if hasattr(other, "coef_"):
+    if hasattr(other, "coef_") and not hasattr(other, "values"):  # one with values has said what they are per feature
         return _affine(other, features, endpoints)
     given = getattr(other, "values", other) if not callable(getattr(other, "values", None)) else other
     if isinstance(given, dict):

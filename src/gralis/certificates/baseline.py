@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gralis.errors import GralisError
-from gralis.estimators import importance
-from gralis.laws import Array, Law
+from gralis.estimators import Estimate
+from gralis.laws import Array
 from gralis.ledger import Ledger
 
 
@@ -34,29 +34,46 @@ class BaselineSpread:
         return "\n".join(lines)
 
 
-def baseline_spread(
-    ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, names: Sequence[str], exact: bool
+def of_draws(
+    ledger: Ledger, draws: Array, baseline_weights: Array, names: Sequence[str], exact: bool
 ) -> BaselineSpread:
-    """From the rays of every baseline that has at least two of them; `exact`: all rays are there, none is a draw."""
+    """From what every ray adds to its replicate; `exact`: all rays are there, none is a draw."""
     counted = ledger.replicate >= 0
-    draws = importance(ledger, laws, baseline_weights) * ledger.rays  # each sums up to phi / n_replicates
     groups, shares = [], []
     for number, share in enumerate(baseline_weights):
         rows = counted & (ledger.baseline == number)
         if rows.sum() >= 2:
             groups.append(draws[rows] * rows.sum() / (share * ledger.n_replicates))  # mean over rows: phi of b
             shares.append(share)
-    if len(groups) < 2:
+    _require_several(len(groups))
+    within = np.stack([np.zeros_like(group[0]) if exact else group.var(0, ddof=1) for group in groups])
+    noise = within / np.array([len(group) for group in groups])[:, None]
+    means = np.stack([group.mean(0) for group in groups])
+    return _spread(means, noise, within, np.array(shares), len(baseline_weights), names)
+
+
+def of_estimates(each: Sequence[Estimate], baseline_weights: Array, names: Sequence[str]) -> BaselineSpread:
+    """From an estimate for every baseline on its own; `share` is then of the variance of such an estimate."""
+    _require_several(len(each))
+    means, noise = np.stack([e.values for e in each]), np.stack([e.stderr**2 for e in each])
+    return _spread(means, noise, noise, baseline_weights, len(each), names)
+
+
+def _require_several(n_groups: int) -> None:
+    if n_groups < 2:
         raise GralisError(
             "The spread over baselines needs several baselines with two rays or more each; explain with "
             "baseline=gralis.baselines.sample(X, n) and a budget of a few times n."
         )
-    weights = np.array(shares) / np.sum(shares)
-    means = np.stack([group.mean(0) for group in groups])
-    within = np.stack([np.zeros_like(group[0]) if exact else group.var(0, ddof=1) for group in groups])
-    noise = within / np.array([len(group) for group in groups])[:, None]
+
+
+def _spread(
+    means: Array, noise: Array, within: Array, shares: Array, n_baselines: int, names: Sequence[str]
+) -> BaselineSpread:
+    """The variance between the means, less what their noise explains."""
+    weights = shares / shares.sum()
     centre = weights @ means
     between = np.maximum(weights @ ((means - centre) ** 2) - (weights * (1 - weights)) @ noise, 0.0)
     total = between + weights @ within
     share_of = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
-    return BaselineSpread(np.sqrt(between), share_of, len(baseline_weights), names)
+    return BaselineSpread(np.sqrt(between), share_of, n_baselines, names)

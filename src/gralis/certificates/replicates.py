@@ -10,7 +10,7 @@ import numpy as np
 
 from gralis.certificates.certificate import Certificate, Checksum
 from gralis.certificates.simultaneous import half_widths, single_half_widths
-from gralis.estimators import Estimate, importance
+from gralis.estimators import Estimate, importance, shapley
 from gralis.fold import FoldedLedger
 from gralis.kernels import Kernel
 from gralis.laws import Array
@@ -26,7 +26,11 @@ def certificate(
     together = estimate.combined(np.ones((1, len(estimate.values))))
     aggregate = float(single_half_widths(together, level)[0] + np.nan_to_num(quadrature).sum())
     n = len(estimate.departures)
-    ground = "exact enumeration of all coalitions" if estimate.exact else f"the max-t quantile of {n} replicates"
+    ground = f"the max-t quantile of {n} replicates"
+    if estimate.exact:
+        ground = "exact enumeration of all coalitions"
+    elif estimate.method == shapley.METHOD:
+        ground = "the spread of the games that the coalitions seen make likely"
     return Certificate(
         "replicates",
         "asymptotic",

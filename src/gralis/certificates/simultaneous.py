@@ -6,7 +6,7 @@ The replicates' joint behaviour decides: features that move together need a smal
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats takes long to import
 
 from gralis.estimators import Estimate
 from gralis.laws import Array
@@ -20,7 +20,7 @@ def half_widths(estimate: Estimate, level: float) -> Array:
     if estimate.exact or len(estimate.departures) < 2:
         return _trivial(estimate)
     # What each value alone may miss so that all of them hold together, then Student's quantile at its own dof.
-    alone = 1 - 2 * student.sf(critical(estimate.departures, level), len(estimate.departures) - 1)
+    alone = 1 - 2 * stdtr(len(estimate.departures) - 1, -critical(estimate.departures, level))
     return single_half_widths(estimate, alone)
 
 
@@ -28,7 +28,7 @@ def single_half_widths(estimate: Estimate, level: float) -> Array:
     """Half-widths that hold for each value on its own with probability `level`."""
     if estimate.exact or len(estimate.departures) < 2:
         return _trivial(estimate)
-    return np.asarray(student.ppf((1 + level) / 2, estimate.dof) * estimate.stderr)
+    return np.asarray(stdtrit(estimate.dof, (1 + level) / 2) * estimate.stderr)
 
 
 def _trivial(estimate: Estimate) -> Array:
@@ -43,7 +43,7 @@ def critical(departures: Array, level: float) -> float:
     estimate of its sampling error; Bonferroni's value is the ceiling.
     """
     n_replicates, n_features = departures.shape
-    ceiling = float(student.ppf(1 - (1 - level) / 2 / n_features, n_replicates - 1))
+    ceiling = float(stdtrit(n_replicates - 1, 1 - (1 - level) / 2 / n_features))
     spread = np.sqrt((departures**2).mean(0))
     moving = spread > 0
     n_moving = int(moving.sum())

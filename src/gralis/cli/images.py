@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 
 from gralis.errors import GralisError
+from gralis.explanation import Explanation
 from gralis.laws import Array
 
 #: The means and deviations that networks trained on ImageNet expect, for red, green and blue in [0, 1].
@@ -51,6 +53,19 @@ class Preprocessing:
         """(channels, height, width), normalised."""
         normalised = (picture - np.array(self.mean)) / np.array(self.std)
         return torch.tensor(normalised, dtype=torch.float32).permute(2, 0, 1).contiguous()
+
+    def shown(self, x: Array) -> Array:
+        """The picture behind a normalised input, (height, width, 3): what `tensor` did, undone."""
+        picture = np.moveaxis(np.asarray(x, dtype=np.float64), 0, 2) * np.array(self.std) + np.array(self.mean)
+        return np.broadcast_to(picture.clip(0, 1), (*picture.shape[:2], 3))
+
+    @staticmethod
+    def of(explanation: Explanation) -> Preprocessing | None:
+        """What `explain` noted in the provenance of a picture."""
+        known = explanation.provenance.get("preprocessing")
+        if not isinstance(known, Mapping) or explanation.provenance.get("layer") is not None:
+            return None
+        return Preprocessing(known["height"], known["width"], tuple(known["mean"]), tuple(known["std"]))
 
 
 def _open(path: Path, mode: str) -> Any:

@@ -14,19 +14,31 @@ from gralis.ledger import Ledger
 
 def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
     """Exact on all coalitions; on permutations, the mean over them of pi(S) (v(S u i) - v(S)) / Z_i."""
-    exact = bool((ledger.owner < 0).all())
-    differences = np.zeros(ledger.masks.shape)
-    for number in range(len(laws)):
-        rows = np.flatnonzero(ledger.baseline == number)
-        part = ledger.value[rows]
-        differences[rows] = _all_pairs(part, ledger.n_features) if exact else _along_orders(ledger, rows)
+    found = per_replicate(ledger, draws(ledger, laws, baseline_weights))
+    return Estimate.mean(found, "endpoint differences", bool((ledger.owner < 0).all()))
+
+
+def draws(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Array:
+    """What every row adds to its replicate, (n_rays, n_features)."""
+    difference, log_draws = differences(ledger, len(laws))
     weights = np.zeros(ledger.masks.shape)
     for number, (law, share) in enumerate(zip(laws, baseline_weights, strict=True)):
         rows = ledger.baseline == number
-        weights[rows] = share * np.exp(
-            law.log_conditional(ledger.masks[rows]) - _log_draws(ledger, rows, exact)[:, None]
-        )
-    return Estimate.mean(per_replicate(ledger, weights * differences), "endpoint differences", exact)
+        weights[rows] = share * np.exp(law.log_conditional(ledger.masks[rows]) - log_draws[rows, None])
+    return np.asarray(weights * difference)
+
+
+def differences(ledger: Ledger, n_baselines: int) -> tuple[Array, Array]:
+    """v(T) - v(T \\ i) of every row and member, and the log of how often (T, i) is expected in a replicate.
+
+    On permutations only the owner's column is there, and T is divided by the |T| possible owners.
+    """
+    exact = bool((ledger.owner < 0).all())
+    found = np.zeros(ledger.masks.shape)
+    for number in range(n_baselines):
+        rows = np.flatnonzero(ledger.baseline == number)
+        found[rows] = _all_pairs(ledger.value[rows], ledger.n_features) if exact else _along_orders(ledger, rows)
+    return found, np.asarray(ledger.log_rate - (0.0 if exact else np.log(ledger.sizes)))
 
 
 def _all_pairs(value: Array, n_features: int) -> Array:
@@ -44,8 +56,3 @@ def _along_orders(ledger: Ledger, rows: np.ndarray) -> Array:
     differences = np.zeros((len(rows), ledger.n_features))
     differences[np.arange(len(rows)), ledger.owner[rows]] = value - before
     return differences
-
-
-def _log_draws(ledger: Ledger, rows: np.ndarray, exact: bool) -> Array:
-    """log of how often (T, i) is expected in a replicate: as T itself, divided by the |T| possible owners."""
-    return np.asarray(ledger.log_rate[rows] - (0.0 if exact else np.log(ledger.sizes[rows])))

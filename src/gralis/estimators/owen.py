@@ -98,7 +98,7 @@ def _balances(n: int) -> Array:
 
 
 def _falling(n: int) -> Array:
-    """TODO"""
+    """2 (n - t) / n^2 (n - 1) for t = 1 .. n: what an effect z_i - u counts in Sh_i where it belongs to the size t."""
     t = np.arange(n + 1.0)
     return np.where(t > 0, 2 * (n - t) / (n**2 * max(n - 1, 1)), 0.0)
 

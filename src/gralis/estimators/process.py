@@ -33,8 +33,10 @@ _JITTER = 1e-10
 _STAGES = ((250, 1e-4), (1000, 1e-10))
 _STEPS, _LEAST_STEPS, _MOST_STEPS = 15_000, 15, 60  # steps times rows: a fit must stay cheap beside the model
 _LOOSE, _TIGHT = 0.01, 1.0  # precision of the priors: on log variances, on log relevances
-_MOST_FADE = 30.0
+_MOST_FADE = 60.0
+_CLEARLY = 1.0  # in log likelihood: which hill is taken must not hang on rounding
 _FAR = 1e25
+N_PARAMETERS = 8  # beside one relevance per feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,40 +145,45 @@ def _by_size(it: Process, levels: Array, paired: bool) -> tuple[Array, Array]:
 
 
 def learn(rows: Rows) -> Process:
-    """The parameters of largest posterior density given the rows (of mean square 1), stage by stage."""
-    n, several = rows.signs.shape[1], rows.shares is not None
+    """The parameters of largest posterior density given the rows (of mean square 1), stage by stage.
+
+    Smooth games and games that jump at some size are two hills of the likelihood: the first stage climbs both.
+    """
+    n, paired, several = rows.signs.shape[1], rows.paired, rows.shares is not None
     order = np.concatenate([[0], 1 + np.random.default_rng(0).permutation(rows.n_rows - 1)])
-    start = [
-        *np.log([1.0, 1e-3]),
-        1.0,
-        *np.log([0.1, 0.1, 0.7, 0.1, 0.1]),
-        *np.log([0.1, 0.1])[: 0 if rows.paired else 2],
-    ]
-    centre = np.concatenate([np.full(n, np.log(2 / n)), start, np.zeros(int(several))])
-    precision = np.where(np.arange(len(centre)) < n, _TIGHT, _LOOSE)
-    theta = centre
+    rest = [*np.log([0.1, 0.1])[: 0 if paired else 2], *np.zeros(int(several))]
+    smooth, rough = (
+        np.concatenate([np.full(n, np.log(2 / n)), np.log([1.0, own]), [fade], np.log([2.0, 0.1, 0.7, by, by]), rest])
+        for own, fade, by in ((1e-3, 1.0, 0.1), (0.1, 3.0, 0.01))
+    )
+    theta = smooth
     for most, floor in _STAGES:
         part = rows.take(order[:most])
+        height, theta_next = _climb(theta, smooth, part, floor)
+        if theta is smooth:
+            other, theta_rough = _climb(rough, smooth, part, floor)
+            theta_next = theta_rough if other < height - _CLEARLY else theta_next
+        theta = theta_next
+    return Process.of(theta, n, paired, several)
 
-        def objective(theta: Array, part: Rows = part) -> tuple[float, Array]:
-            value, gradient = _misfit(theta, part)
-            away = theta - centre
-            return value + float(precision @ away**2) / 2, gradient + precision * away
 
-        bounds = [(-12.0, 3.0)] * n + [(-10.0, 10.0), (np.log(floor), 1.0), (0.0, _MOST_FADE)]
-        bounds += [(0.0, 12.0), (-23.0, 6.0), (np.log(1 / n), np.log(4.0))] + [(-23.0, 6.0)] * (len(centre) - n - 6)
-        low, high = np.array(bounds).T
-        steps = int(np.clip(_STEPS // part.n_rows, _LEAST_STEPS, _MOST_STEPS))
-        found = minimize(
-            objective,
-            np.clip(theta, low, high),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": steps, "maxcor": 20},
-        )
-        theta = found.x
-    return Process.of(theta, n, rows.paired, several)
+def _climb(start: Array, centre: Array, rows: Rows, floor: float) -> tuple[float, Array]:
+    """From `start` to a maximum of the posterior density, with a prior around `centre`."""
+    n = rows.signs.shape[1]
+    precision = np.where(np.arange(len(centre)) < n, _TIGHT, _LOOSE)
+
+    def objective(theta: Array) -> tuple[float, Array]:
+        value, gradient = _misfit(theta, rows)
+        away = theta - centre
+        return value + float(precision @ away**2) / 2, gradient + precision * away
+
+    bounds = [(-12.0, 3.0)] * n + [(-10.0, 10.0), (np.log(floor), 1.0), (0.0, _MOST_FADE), (0.0, 12.0), (-23.0, 6.0)]
+    bounds += [(-np.log(n), np.log(4.0))] + [(-23.0, 6.0)] * (len(centre) - n - 6)
+    steps = int(np.clip(_STEPS // rows.n_rows, _LEAST_STEPS, _MOST_STEPS))
+    low, high = np.array(bounds).T
+    options = {"maxiter": steps, "maxcor": 20}
+    found = minimize(objective, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return float(found.fun), np.asarray(found.x)
 
 
 def _misfit(theta: Array, rows: Rows) -> tuple[float, Array]:

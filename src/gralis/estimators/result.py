@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gralis.laws import Array
 
-_LEAST_CONTRASTS = 100
+_LEAST_CONTRASTS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +89,14 @@ class Estimate:
         return Estimate(values, estimates - values, method, exact, carriers)
 
     @staticmethod
-    def normal(values: Array, covariance: Array, method: str) -> Estimate:
-        """Values whose error is normal with a known covariance; its departures are contrasts that add up to it."""
+    def normal(values: Array, covariance: Array, method: str, n_rows: int) -> Estimate:
+        """Values with a normal error of this covariance, its scale learnt from n_rows; departures that add up to it."""
         n = len(values)
         count = max(n + 1, _LEAST_CONTRASTS)
         variances, directions = np.linalg.eigh(covariance)
         place = (np.arange(count) + 0.5)[:, None] * np.arange(1, n + 1)
         contrasts = np.sqrt(2 / count) * np.cos(np.pi / count * place)  # orthonormal, each of mean zero
         roots = np.sqrt(np.maximum(variances, 0.0) * count * (count - 1))
-        return Estimate(values, contrasts @ (roots[:, None] * directions.T), method)
+        departures = contrasts @ (roots[:, None] * directions.T)
+        departures[:, np.diag(covariance) == 0] = 0.0  # not even rounding where nothing is uncertain
+        return Estimate(values, departures, method, carriers=np.full(n, n_rows / 2))

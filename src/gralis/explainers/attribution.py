@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from gralis.certificates.certificate import probability
 from gralis.certificates.simultaneous import half_widths
-from gralis.errors import bad
+from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate
+from gralis.features import Features
 from gralis.laws import Array
 
 Coalition = tuple[int, ...]
@@ -25,6 +27,7 @@ class Attribution:
     names: Sequence[str]
     delta: float  # F(x) - F(x')
     note: str = ""
+    features: Features | None = None  # what the values belong to
 
     @property
     def values(self) -> Array:
@@ -46,6 +49,13 @@ class Attribution:
         """Simultaneous intervals, (n_features, 2)."""
         half = half_widths(self.estimate, probability(level, "level", "interval"))
         return np.stack([self.values - half, self.values + half], axis=1)
+
+    def to_input(self) -> Any:
+        """The values on the input's own shape, each coordinate with its feature's; a tuple if x has several arrays."""
+        if self.features is None:
+            raise GralisError("This attribution does not know its features; use features.to_input(values).")
+        leaves = self.features.to_input(self.values)
+        return leaves if len(leaves) > 1 else leaves[0]
 
     def __repr__(self) -> str:
         half = np.diff(self.interval(), axis=1)[:, 0] / 2

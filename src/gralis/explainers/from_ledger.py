@@ -28,16 +28,16 @@ _MOST_COALITIONS = 200_000
 
 def integrated_gradients(e: Explanation) -> Attribution:
     found = paths.integrated_gradients(e.ledger, _full(e), e.baseline_weights, e.estimate.exact)
-    return Attribution(found, e.names, e.delta)
+    return Attribution(found, e.names, e.delta, features=e.features)
 
 
 def singles(e: Explanation) -> Attribution:
-    return Attribution(paths.singles(e.ledger, e.baseline_weights), e.names, e.delta)
+    return Attribution(paths.singles(e.ledger, e.baseline_weights), e.names, e.delta, features=e.features)
 
 
 def shapley(e: Explanation) -> Attribution:
     if e.plan["estimator"] == "shapley":  # the plan made for it
-        return Attribution(e.estimate, e.names, e.delta)
+        return Attribution(e.estimate, e.names, e.delta, features=e.features)
     return _by_index(e, SII, "Shapley values")
 
 
@@ -48,7 +48,8 @@ def banzhaf(e: Explanation) -> Attribution:
 def kernel_shap(e: Explanation) -> Attribution:
     g = _game(e)
     _require_rows(g, e.n_features, "kernel_shap")
-    return Attribution(faith_estimate(g, coalitions(e.n_features, 1), "KernelSHAP"), e.names, e.delta, g.note)
+    found = faith_estimate(g, coalitions(e.n_features, 1), "KernelSHAP")
+    return Attribution(found, e.names, e.delta, g.note, e.features)
 
 
 def lime(e: Explanation, ridge: float, sigma: float, k_features: int | None, select: str) -> Surrogate:
@@ -73,7 +74,8 @@ def lime(e: Explanation, ridge: float, sigma: float, k_features: int | None, sel
             support = np.sort(np.argsort(-np.abs(whole_fit.values), kind="stable")[:k_features])
     found, intercept, r2 = lime_fit(g, sigma, ridge, support)
     note = g.note if k_features is None else f"conditional on its {len(support)} features {g.note}".strip()
-    return Surrogate(found, e.names, e.delta, note, intercept=intercept, r2=r2, support=tuple(int(i) for i in support))
+    kept = tuple(int(i) for i in support)
+    return Surrogate(found, e.names, e.delta, note, e.features, intercept=intercept, r2=r2, support=kept)
 
 
 def moebius_of(e: Explanation, max_order: int) -> Interactions:
@@ -122,7 +124,7 @@ def _by_index(e: Explanation, index: Index, method: str) -> Attribution:
     g = _game(e)
     found = _index(g, index, coalitions(e.n_features, 1))
     named = Estimate(found.values, found.departures, method, found.exact, found.carriers)
-    return Attribution(named, e.names, e.delta, g.note)
+    return Attribution(named, e.names, e.delta, g.note, e.features)
 
 
 def _interactions(

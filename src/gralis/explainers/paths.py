@@ -20,6 +20,11 @@ def integrated_gradients(ledger: Ledger | FoldedLedger, full: Array, baseline_we
     of it is taken off where that helps. Where nodes are fixed all rows are the same one.
     """
     ledger = _kept(ledger)
+    if not ledger.nodes_per_ray.any():
+        raise GralisError(
+            "Integrated gradients need gradients, and this ledger has coalition values only; explain a model with "
+            "gradients by plan='shared' or plan='exhaustive'."
+        )
     found, departures = np.zeros(ledger.n_features), []
     everyone = ledger.masks.all(1) & (ledger.nodes_per_ray > 0)
     n_rows = int(everyone.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -15,12 +15,14 @@ from torch import Tensor
 from gralis.errors import GralisError
 from gralis.models.blackbox import BlackboxModel
 from gralis.models.blame import kind
+from gralis.models.foreign import ForeignModel
 from gralis.models.protocol import Guarded, Model, Points
 from gralis.models.torch_module import TorchModel
-from gralis.targets import Target, select
+from gralis.targets import OnTensors, Target, select
 
 #: A model that reads its number off the outputs with a target, which can be exchanged.
-Readable: TypeAlias = TorchModel | BlackboxModel
+Readable: TypeAlias = TorchModel | BlackboxModel | ForeignModel
+READABLE = (TorchModel, BlackboxModel, ForeignModel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,23 +60,23 @@ class Asked:
     def _at(self, inputs: NDArray[np.int64]) -> Model:
         if not self.of_inputs:
             return self.model
-        return replace(readable(self.model), target=of_rows([self.of_inputs[i] for i in inputs]))
+        return replace(readable(self.model), target=OfRows([self.of_inputs[i] for i in inputs]))
 
 
-def of_rows(targets: Sequence[Target]) -> Callable[[Any], Tensor]:
+class OfRows(OnTensors):
     """outputs -> (rows,), where every row has a target of its own.
 
-    >>> of_rows([0, 2])(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    >>> OfRows([0, 2])(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
     tensor([1., 6.])
     """
-    distinct = list(dict.fromkeys(targets))
-    place = torch.tensor([distinct.index(target) for target in targets])
 
-    def read(outputs: Any) -> Tensor:
-        columns = torch.stack([select(outputs, target) for target in distinct], dim=1)
-        return columns.gather(1, place.to(columns.device)[:, None])[:, 0]
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self._distinct = list(dict.fromkeys(targets))
+        self._place = torch.tensor([self._distinct.index(target) for target in targets])
 
-    return read
+    def __call__(self, outputs: Any) -> Tensor:
+        columns = torch.stack([select(outputs, target) for target in self._distinct], dim=1)
+        return columns.gather(1, self._place.to(columns.device)[:, None])[:, 0]
 
 
 def every_target(model: Model, points: Points) -> tuple[int, ...]:
@@ -91,7 +93,7 @@ def every_target(model: Model, points: Points) -> tuple[int, ...]:
 
 def readable(model: Model) -> Readable:
     """The model, if its target can be chosen."""
-    if not isinstance(model, TorchModel | BlackboxModel):
+    if not isinstance(model, READABLE):
         raise GralisError(
             f"Several targets need a model that reads them off its outputs; a {type(model).__name__} has one number of "
             f"its own, so explain it once per target."

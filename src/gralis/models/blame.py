@@ -12,12 +12,14 @@ from gralis.errors import GralisError, ModelError
 from gralis.models.points import shapes
 from gralis.models.protocol import Points
 
-_ALLOCATION = ("out of memory", "can't allocate memory", "DefaultCPUAllocator")
+_ALLOCATION = ("out of memory", "can't allocate memory", "DefaultCPUAllocator", "RESOURCE_EXHAUSTED")  # the last: JAX
 
 
 def out_of_memory(error: BaseException) -> bool:
     """Whether a smaller batch might have gone through."""
     if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
+        return True
+    if type(error).__name__ == "ResourceExhaustedError":  # TensorFlow's own
         return True
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _ALLOCATION)
 

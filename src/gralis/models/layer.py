@@ -100,6 +100,11 @@ class Tail(nn.Module):
         self.training = layer.network.training  # the flag alone: the network keeps its own
         self._layer, self._x, self._repeat = layer, x, repeat
 
+    @property
+    def name(self) -> str:
+        """The dotted name of the layer."""
+        return self._layer.name
+
     def forward(self, activation: Tensor) -> Any:
         rows = len(activation) if self._repeat else 1
         points = rebuild(self._x, [leaf.expand(rows, *leaf.shape[1:]).clone() for leaf in leaves(self._x)])

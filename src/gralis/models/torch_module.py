@@ -173,7 +173,8 @@ class TorchModel:
         return rebuild(points, [self._placed(leaf, copy=True) for leaf in leaves(points)])
 
     def _outputs(self, points: Points) -> Any:
-        advice = "" if self._owner is not None else "(A NumPy function goes into models.function or models.blackbox.)"
+        adapters = "models.function or models.blackbox, one of JAX or Keras into models.jax or models.keras"
+        advice = "" if self._owner is not None else f"(A NumPy function goes into {adapters}.)"
         with blame(f"The model {self.name}", points, advice):
             if isinstance(points, Mapping):
                 return self.module(**points)

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from gralis.errors import GralisError, bad
 from gralis.labels import describe, to_numpy
@@ -236,6 +235,8 @@ def _correlation(rows: Array) -> str:
     moving = rows[:, np.ptp(rows, axis=0) > 0]
     if moving.shape[1] < 2:
         return ""
+    from scipy.stats import rankdata  # takes long to import
+
     matrix = np.abs(np.corrcoef(rankdata(moving, axis=0), rowvar=False))
     np.fill_diagonal(matrix, 0.0)
     return f" (largest rank correlation of two: {matrix.max():.2f})"

@@ -79,6 +79,63 @@ def interactions(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
 
 
+def network(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
+    """The features that interact most, on a circle: dots as large as |phi|, lines as wide as |SII| of the pair."""
+    table: Array = e.interactions(order=2).matrix()
+    np.fill_diagonal(table, 0.0)
+    chosen = np.sort(np.argsort(-np.abs(table).max(0), kind="stable")[:top])
+    angle = np.pi / 2 - 2 * np.pi * np.arange(len(chosen)) / max(len(chosen), 1)
+    place = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    widest = float(np.abs(table).max()) or 1.0
+    for a in range(len(chosen)):
+        for b in range(a):
+            size = float(table[chosen[a], chosen[b]])
+            if abs(size) > 0.05 * widest:
+                ends = place[[a, b]].T
+                colour, width = (FOR if size > 0 else AGAINST), 5 * abs(size) / widest
+                ax.plot(*ends, color=colour, linewidth=width, alpha=0.75, solid_capstyle="round", zorder=1)
+    phi = e.values[chosen]
+    area = 40 + 360 * np.abs(phi) / (np.abs(phi).max() or 1.0)
+    ax.scatter(
+        place[:, 0],
+        place[:, 1],
+        s=area,
+        c=[FOR if value > 0 else AGAINST for value in phi],
+        edgecolors="white",
+        zorder=2,
+    )
+    for (x, y), i in zip(place, chosen, strict=True):
+        side = "left" if x > 0.1 else "right" if x < -0.1 else "center"
+        ax.text(1.16 * x, 1.16 * y, e.names[int(i)], ha=side, va="center", fontsize="small")
+    ax.set_xlim(-1.9, 1.9)
+    ax.set_ylim(-1.4, 1.4)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    exact = "exact" if e.estimate.exact else "estimated"
+    ax.set_title(f"phi (dots) and pairs that interact (lines; {exact})", fontsize="medium")
+
+
+def convergence(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -> None:
+    """The intervals of the largest features as replicates came in: how they narrow towards the final values."""
+    steps = e.as_it_grew()
+    final = steps[-1]
+    order = np.argsort(-np.abs(final.values), kind="stable")[: min(top, len(LINES))]
+    spent = [one.cost.n_gradients or one.cost.n_forwards for one in steps]
+    for rank, i in enumerate(order):
+        ends = np.stack([one.interval(level)[i] for one in steps])
+        colour = LINES[rank % len(LINES)]
+        ax.fill_between(spent, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, linewidth=0)
+        ax.plot(spent, [one.values[i] for one in steps], "o-", color=colour, markersize=3, label=final.names[int(i)])
+    ax.axhline(0, color=INK, linewidth=0.8)
+    ax.set_xscale("log")
+    ax.set_xlabel(
+        f"{'gradients' if final.cost.n_gradients else 'forwards'} (bands: {level:.0%} intervals, all together)"
+    )
+    ax.set_ylabel("phi")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
 def sweep(s: Sweep, ax: Axes, *, top: int) -> None:
     """phi of the largest features over sigma, with their standard errors as bands."""
     order = np.argsort(-np.abs(s.values).max(0), kind="stable")[:top]

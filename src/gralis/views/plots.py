@@ -16,7 +16,7 @@ from scipy.ndimage import distance_transform_edt
 from gralis.errors import GralisError, bad
 from gralis.labels import Labels, Shape, describe, to_numpy, whole
 from gralis.laws import Array
-from gralis.views import charts
+from gralis.views import charts, tokens
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,9 @@ def plot(
     "heatmap": phi where it belongs on an image x, over the grey picture `image` (HWC, CHW or HW, any range); a pixel
     shows the sum of the features that own it, each counted once. The `mark` largest features are named on it.
     "waterfall": from F(x') to F(x), feature by feature, with the parts of the residual as its last steps.
-    "interactions": the Shapley interaction index of pairs, for the `top` features that interact most.
+    "interactions": the Shapley interaction index of pairs, for the `top` features that interact most; "network" draws
+    the same pairs as lines between features. "convergence": how the largest values and their intervals came about.
+    "text": the tokens in their order, coloured by phi; underlined where the interval at `level` excludes zero.
 
     >>> import gralis, torch
     >>> explanation = gralis.explain(lambda z: (z[:, 0] ** 2).sum((1, 2)), torch.ones(3, 2, 2))
@@ -83,6 +85,8 @@ def _size(explanation: Explanation, kind: str, top: int) -> tuple[float, float]:
     if kind in ("bars", "waterfall"):
         steps = min(top, explanation.n_features) + (4 if kind == "waterfall" else 0)
         return 6.4, 1.5 + _BAR_INCHES * steps
+    if kind == "text":
+        return 6.4, 0.6 + _BAR_INCHES * len(tokens.lines(explanation))
     return 5.6, 4.6
 
 
@@ -234,4 +238,7 @@ _KINDS: dict[str, Callable[..., None]] = {
     "heatmap": _heatmap,
     "waterfall": charts.waterfall,
     "interactions": charts.interactions,
+    "network": charts.network,
+    "convergence": charts.convergence,
+    "text": tokens.text,
 }

@@ -21,7 +21,8 @@ def explanation_table(explanation: Explanation) -> str:
     half = np.diff(e.interval(0.95), axis=1)[:, 0] / 2
     order = np.argsort(-np.abs(e.values), kind="stable")[:_MOST_ROWS]
     width = max([7, *(len(e.names[int(i)]) for i in order)])
-    title = f"GRALIS explanation, {e.n_features} features, {e.kernel}, {e.method}"
+    kernel = "" if e.plan["estimator"] == "shapley" else f"{e.kernel}, "  # Shapley values have none
+    title = f"GRALIS explanation, {e.n_features} features, {kernel}{e.method}"
     lines = [title, f"F(x) = {e.f_x:.6g}   F(x') = {e.f_baseline:.6g}   difference {e.delta:.6g}", ""]
     lines.append(f"{'feature':<{width}}  {'phi':>11}  {'+-':>9}  {'share':>6}")
     for i in order:
@@ -58,7 +59,8 @@ def tolerance_line(e: Explanation) -> str:
     goal = max(tolerance, atol / abs(e.delta)) if e.delta else 0.0
     if not goal or np.isnan(e.stderr).any():
         return f"{wanted} not reached within the budget"
-    return f"{wanted} not reached within the budget: about {e.budget_for(goal, level):.2g} gradients would do it"
+    unit = "gradients" if e.cost.n_gradients else "forwards"
+    return f"{wanted} not reached within the budget: about {e.budget_for(goal, level):.2g} {unit} would do it"
 
 
 def cost_line(e: Explanation) -> str:

@@ -1,0 +1,23 @@
+"""The scripts of examples/, which pages link to as ../examples/name.py, become files of the site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from posixpath import relpath
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    """Every script becomes a file of the site."""
+    root = Path(config.docs_dir).parent
+    for script in sorted(root.glob("examples/*.py")):
+        files.append(File.generated(config, f"examples/{script.name}", abs_src_path=str(script)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Links that leave docs/ for examples/ stay inside the site."""
+    here = Path(page.file.src_uri).parent.as_posix()
+    return markdown.replace(f"]({relpath('../examples', here)}/", f"]({relpath('examples', here)}/")

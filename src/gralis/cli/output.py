@@ -1,0 +1,82 @@
+"""Where results go: file names that stay in their folder, files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gralis.errors import GralisError
+
+_LONGEST = 100
+
+
+def safe_name(name: str) -> str:
+    """A file name without folders, control characters or anything a shell or a file system could take amiss.
+
+    >>> safe_name("../../etc/pass wd.png"), safe_name("..\\\\x.png"), safe_name("..."), safe_name("a<b>.jpg")
+    ('pass wd', 'x', 'input', 'a_b_')
+    """
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    stem = last.rpartition(".")[0] or last
+    kept = "".join(c if c.isalnum() or c in "-_. ()+" else "_" for c in stem)
+    while len(kept.encode()) > _LONGEST:
+        kept = kept[:-1]
+    return kept.strip(" .") or "input"
+
+
+@dataclass
+class Folder:
+    """A folder for the results of one run; two inputs of one name get two files."""
+
+    path: Path
+    _used: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise GralisError(f"The folder {self.path} cannot be made: {error.strerror}.") from error
+
+    def stem(self, name: str) -> Path:
+        """The path for this input, without a suffix."""
+        stem, number = safe_name(name), 1
+        while (own := stem if number == 1 else f"{stem}-{number}").casefold() in self._used:
+            number += 1
+        self._used.add(own.casefold())
+        return self.path / own
+
+
+def write(path: Path, produce: Callable[[Path], object]) -> Path:
+    """`produce` writes to a temporary file beside `path`, which is then renamed: never half a file."""
+    temporary = path.parent / f".gralis-{secrets.token_hex(8)}{path.suffix}"
+    try:
+        produce(temporary)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    return path
+
+
+def write_report(explanation: Any, path: Path, image: object = None) -> Path:
+    """The report of an explanation, with the label of its target; it writes atomically itself."""
+    report = getattr(explanation, "report", None)
+    if report is None:
+        raise GralisError("This version of gralis writes no reports yet; explanation.plot and --json are there.")
+    try:
+        report(path, image=image, label=explanation.provenance.get("label"))
+    except OSError as error:
+        raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
+    return path
+
+
+def write_picture(figure: Any, path: Path) -> Path:
+    """A figure as PNG."""
+    return write(path, lambda temporary: figure.savefig(temporary, format="png", dpi=150))

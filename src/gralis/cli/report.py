@@ -1,0 +1,37 @@
+"""`gralis report`: a saved explanation as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gralis.cli.images import Preprocessing
+from gralis.cli.options import Config, Debug, Quiet
+from gralis.cli.outcome import DONE, one_line
+from gralis.cli.output import write_report
+
+EXAMPLES = (
+    ("why.html beside why.gralis", "gralis report why.gralis"),
+    ("under another name", "gralis report why.gralis --out explained.html"),
+)
+
+
+def report(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A saved explanation, .gralis.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="The HTML file; FILE with .html if left out.")] = None,
+    quiet: Quiet = False,
+    config: Config = None,
+    debug: Debug = False,
+) -> int:
+    """Write a saved explanation as one self-contained HTML file; no model is needed."""
+    import gralis
+
+    explanation = gralis.load(file)
+    preprocessing = Preprocessing.of(explanation)
+    image = None if preprocessing is None else preprocessing.shown(explanation.endpoints.x[0])
+    path = write_report(explanation, file.with_suffix(".html") if out is None else out, image)
+    if not quiet:
+        print(f"Written to {one_line(str(path))}")
+    return DONE

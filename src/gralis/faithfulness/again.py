@@ -1,0 +1,39 @@
+"""The same method once more: with another seed, on a perturbed input, or on another model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gralis.errors import bad
+from gralis.faithfulness.case import Case
+from gralis.labels import to_numpy
+from gralis.laws import Array
+from gralis.methods.method import BUDGET, Method
+from gralis.methods.run import METHODS
+from gralis.targets import Target
+
+
+def method_of(method: str | Method, owner: str) -> Method:
+    """A method by its name, or a function with their signature."""
+    if isinstance(method, str) and method in METHODS:
+        return METHODS[method]
+    if not isinstance(method, str) and callable(method):
+        return method
+    allowed = f"one of {', '.join(map(repr, METHODS))}, or a function with their signature"
+    raise bad("method", owner, allowed, repr(method))
+
+
+def again(
+    method: Method,
+    found: Case,
+    model: object,
+    x: object,
+    *,
+    target: Target,
+    baseline: object,
+    seed: int,
+    budget: int = BUDGET,
+) -> Array:
+    """The method's values over the same features, (n_features,)."""
+    made = method(model, x, target=target, baseline=baseline, features=found.features, budget=budget, seed=seed)
+    return np.asarray(to_numpy(made.values), dtype=np.float64)

@@ -1,0 +1,106 @@
+"""Do two runs, or two methods, say the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from gralis.errors import GralisError, bad
+from gralis.faithfulness.again import again, method_of
+from gralis.faithfulness.case import BatchSize, case
+from gralis.faithfulness.score import Score
+from gralis.labels import to_numpy
+from gralis.laws import Array
+from gralis.methods.method import BUDGET, Method
+from gralis.plans import whole
+from gralis.targets import Target
+
+Kind = Literal["spearman", "kendall", "top"]
+
+
+def stability(
+    model: object,
+    x: object,
+    attribution: object,
+    *,
+    method: str | Method,
+    target: Target = None,
+    baseline: object = 0.0,
+    features: object = None,
+    batch_size: BatchSize = "auto",
+    seed: int = 0,
+    n_runs: int = 5,
+    budget: int = BUDGET,
+) -> Score:
+    """sqrt(mean squared distance between two runs / 2) / ||mean run||: run-to-run noise; lower is better.
+
+    The attribution is one run, `method` makes n_runs - 1 more with the seeds after this one. 0: nothing is random.
+    """
+    if whole(n_runs, "n_runs", 1) < 2:
+        raise bad("n_runs", "stability", "a whole number >= 2", n_runs)
+    run = method_of(method, "stability")
+    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+        more = [
+            again(run, found, model, x, target=target, baseline=baseline, seed=seed + number, budget=budget)
+            for number in range(1, n_runs)
+        ]
+        runs = np.stack([found.values, *more])
+        size = float(np.linalg.norm(runs.mean(0)))
+        if size == 0:
+            raise GralisError("The attribution is zero, so noise relative to it has no meaning.")
+        note = f"mean rank correlation of two runs {_mean_correlation(runs):.3f}"
+        return Score("stability", float(np.sqrt(runs.var(0, ddof=1).sum()) / size), "lower", note=note)
+
+
+def rank_agreement(
+    model: object,
+    x: object,
+    attribution: object,
+    *,
+    others: Sequence[object],
+    target: Target = None,
+    baseline: object = 0.0,
+    features: object = None,
+    batch_size: BatchSize = "auto",
+    seed: int = 0,
+    kind: Kind = "spearman",
+    k: int = 5,
+) -> Score:
+    """How alike attributions order the features, the mean over `others`; higher is better.
+
+    "spearman" and "kendall" are correlations of the signed values, "top" the share of the k largest that they have
+    in common.
+
+    >>> rank_agreement(lambda z: z.sum(1), np.ones(3), np.array([3.0, 2, 1]), others=[np.array([9.0, 5, 4])]).value
+    1.0
+    """
+    if kind not in ("spearman", "kendall", "top"):
+        raise bad("kind", "rank_agreement", "'spearman', 'kendall' or 'top'", repr(kind))
+    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+        theirs = [np.asarray(to_numpy(getattr(other, "values", other)), dtype=np.float64) for other in others]
+        if not theirs or any(values.shape != found.values.shape for values in theirs):
+            shapes = [values.shape for values in theirs]
+            raise bad("others", "rank_agreement", f"attributions of shape {found.values.shape}", f"shapes {shapes}")
+        value = np.mean([agreement(found.values, values, kind, whole(k, "k", 1)) for values in theirs])
+        return Score(f"rank_agreement ({kind})", float(value), "higher")
+
+
+def agreement(a: Array, b: Array, kind: Kind = "spearman", k: int = 5) -> float:
+    """Of two attributions; 0 where one of them does not order the features at all."""
+    if kind == "top":
+        k = min(k, len(a))
+        mine, theirs = (set(np.argsort(-values, kind="stable")[:k].tolist()) for values in (a, b))
+        return len(mine & theirs) / k
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return 0.0
+    from scipy import stats  # takes long to import
+
+    correlation = stats.spearmanr if kind == "spearman" else stats.kendalltau
+    return float(correlation(a, b).statistic)
+
+
+def _mean_correlation(runs: Array) -> float:
+    return float(np.mean([agreement(a, b) for a, b in combinations(runs, 2)]))

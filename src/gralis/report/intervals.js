@@ -1,0 +1,132 @@
+// Simultaneous intervals from the replicates: values +- c stderr, c from the quantile of max |t| over the features.
+"use strict";
+
+const N_DRAWS = 2000, MOST_NUMBERS = 2 ** 25;
+const LANCZOS = [676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905,
+  -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7];
+
+function logGamma(x) {
+  if (x < 0.5) return Math.log(Math.PI / Math.abs(Math.sin(Math.PI * x))) - logGamma(1 - x);
+  let sum = 0.99999999999980993;
+  for (let k = 0; k < 8; k++) sum += LANCZOS[k] / (x + k);
+  const t = x + 6.5;
+  return 0.5 * Math.log(2 * Math.PI) + (x - 0.5) * Math.log(t) - t + Math.log(sum);
+}
+
+// The regularised incomplete beta function by its continued fraction.
+function incompleteBeta(a, b, x) {
+  if (x <= 0) return 0;
+  if (x >= 1) return 1;
+  if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(b, a, 1 - x);
+  const front = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x)) / a;
+  let c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), found = d;
+  for (let m = 1; m < 500; m++) {
+    let step = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    d = 1 / (1 + step * d);
+    c = 1 + step / c;
+    found *= c * d;
+    step = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    d = 1 / (1 + step * d);
+    c = 1 + step / c;
+    found *= c * d;
+    if (Math.abs(c * d - 1) < 1e-15) break;
+  }
+  return front * found;
+}
+
+// P(t > at) of Student's t, at >= 0.
+function studentTail(at, dof) { return 0.5 * incompleteBeta(dof / 2, 0.5, dof / (dof + at * at)); }
+
+// The number that Student's t exceeds with this probability, tail <= 1/2; by bisection on the logarithm.
+function studentQuantile(tail, dof) {
+  let low = 0, high = 1;
+  while (studentTail(high, dof) > tail) high *= 2;
+  for (let step = 0; step < 200; step++) {
+    const middle = (low + high) / 2;
+    if (studentTail(middle, dof) > tail) low = middle;
+    else high = middle;
+  }
+  return (low + high) / 2;
+}
+
+// Normal numbers from a fixed seed: the quantile is a number of the design, the same for the same replicates.
+function normals(seed) {
+  let state = seed >>> 0, spare = null;
+  const uniform = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  return () => {
+    if (spare !== null) { const found = spare; spare = null; return found; }
+    const radius = Math.sqrt(-2 * Math.log(1 - uniform())), angle = 2 * Math.PI * uniform();
+    spare = radius * Math.sin(angle);
+    return radius * Math.cos(angle);
+  };
+}
+
+// The `level` quantile of max |t_i| for replicates with the correlation seen, shrunk; Bonferroni's value is the ceiling.
+function critical(departures, count, n, level) {
+  const ceiling = studentQuantile((1 - level) / 2 / n, count - 1);
+  const moving = [];
+  let known = true;
+  for (let i = 0; i < n; i++) {
+    let squares = 0;
+    for (let k = 0; k < count; k++) squares += departures[k * n + i] ** 2;
+    if (squares > 0) moving.push([i, Math.sqrt(squares)]);
+    if (Number.isNaN(squares)) known = false;
+  }
+  const m = moving.length;
+  if (!known || m < 2 || N_DRAWS * count * m > MOST_NUMBERS) return ceiling;
+  const scores = new Float64Array(count * m);
+  moving.forEach(([i, root], c) => { for (let k = 0; k < count; k++) scores[k * m + c] = departures[k * n + i] / root; });
+  let squares = 0, variances = 0;
+  for (let a = 0; a < m; a++) {
+    for (let b = 0; b < m; b++) {
+      if (a === b) continue;
+      let r = 0;
+      for (let k = 0; k < count; k++) r += scores[k * m + a] * scores[k * m + b];
+      squares += r * r;
+      variances += (1 - r * r) ** 2 / (count - 1);
+    }
+  }
+  const alone = squares === 0 ? 1 : Math.min(1, variances / squares);
+  const normal = normals(1), largest = new Float64Array(N_DRAWS);
+  const sum = new Float64Array(m), square = new Float64Array(m), row = new Float64Array(m);
+  for (let draw = 0; draw < N_DRAWS; draw++) {
+    sum.fill(0);
+    square.fill(0);
+    for (let k = 0; k < count; k++) {
+      row.fill(0);
+      for (let l = 0; l < count; l++) {
+        const z = normal();
+        for (let c = 0; c < m; c++) row[c] += z * scores[l * m + c];
+      }
+      for (let c = 0; c < m; c++) {
+        const value = Math.sqrt(1 - alone) * row[c] + Math.sqrt(alone) * normal();
+        sum[c] += value;
+        square[c] += value * value;
+      }
+    }
+    for (let c = 0; c < m; c++) {
+      const mean = sum[c] / count, deviation = Math.sqrt((square[c] - count * mean * mean) / (count - 1));
+      largest[draw] = Math.max(largest[draw], Math.abs(mean) / deviation * Math.sqrt(count));
+    }
+  }
+  largest.sort();
+  const place = level * (N_DRAWS - 1), below = Math.floor(place);
+  const quantile = largest[below] + (place - below) * (largest[Math.min(below + 1, N_DRAWS - 1)] - largest[below]);
+  return Math.min(ceiling, quantile);
+}
+
+// Half-widths that hold for all values together with probability `level`; 0 if exact, NaN if unknown.
+function halfWidths(found, level) {
+  const { count, stderr, carriers } = found, n = stderr.length;
+  if (found.exact || count < 2) return new Float64Array(n).fill(found.exact ? 0 : NaN);
+  const tail = studentTail(critical(found.departures, count, n, level), count - 1);
+  return stderr.map((error, i) => {
+    const dof = 2 / (2 / (count - 1) + 1 / Math.max(carriers[i], 2));
+    return studentQuantile(tail, dof) * error;
+  });
+}

@@ -1,0 +1,98 @@
+"""One HTML file from the content: style, arithmetic and page script inlined, nothing fetched from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from gralis.errors import GralisError
+
+#: Joined in this order; the first five are arithmetic and also run inside a worker.
+ARITHMETIC = ("law.js", "surrogates.js", "estimate.js", "intervals.js", "worker.js")
+PAGE = ("format.js", "picture.js", "panels.js", "sources.js", "page.js")
+
+
+def page(content: Mapping[str, Any]) -> str:
+    """The report as a page."""
+    style, arithmetic = _read("page.css"), _joined(ARITHMETIC)
+    script = f"(() => {{\n{_joined(PAGE)}\n}})();"  # its names are its own
+    parts = {
+        "@POLICY@": _policy(style, arithmetic, script),
+        "@TITLE@": html.escape(str(content["title"])),
+        "@STYLE@": style,
+        "@CONTENT@": embedded_json(content),
+        "@ARITHMETIC@": arithmetic,
+        "@SCRIPT@": script,
+    }
+    text = _read("page.html")
+    for mark, part in parts.items():  # the content comes after nothing that could look like a mark in it
+        if mark != "@CONTENT@":
+            text = text.replace(mark, part)
+    before, _, after = text.partition("@CONTENT@")
+    return before + parts["@CONTENT@"] + after
+
+
+def embedded_json(content: Mapping[str, Any]) -> str:
+    """JSON that cannot end the script element it stands in, nor open a comment in it.
+
+    >>> embedded_json({"name": "</script><!--"})
+    '{"name":"\\\\u003c/script\\\\u003e\\\\u003c!--"}'
+    """
+    text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def arithmetic() -> str:
+    """The estimators in JavaScript, without any page."""
+    return _joined(ARITHMETIC)
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a text file: first to a temporary one beside it, then renamed, so never half a file."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise GralisError(f"Cannot write {path}: the folder {path.parent} does not exist.")
+    temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
+    try:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(temporary, path)
+    except BaseException as error:
+        with suppress(OSError):  # the first error is the one to tell
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
+        raise
+    return path
+
+
+def _policy(style: str, *scripts: str) -> str:
+    """What the browser may do with this page: run exactly these scripts, and reach nothing outside."""
+    run = " ".join(_digest(script) for script in scripts)
+    return (
+        f"default-src 'none'; img-src data:; style-src {_digest(style)}; script-src {run} blob:; "
+        "worker-src blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    """Of an element's text, as the policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return "\n".join(_read(name) for name in names)
+
+
+def _read(name: str) -> str:
+    return files("gralis.report").joinpath(name).read_text(encoding="utf-8").strip()

@@ -1,0 +1,166 @@
+// The parts of the page below and beside the picture; each takes the content and what is shown at the moment.
+"use strict";
+
+const N_ROWS = 12, N_REMOVED = 8, N_COMPARED = 8;
+
+function missing(part) { return make("p", { class: "missing" }, part.missing); }
+
+// What the panel says about one feature.
+function showPanel(content, shown, i, partners) {
+  const { features, prediction, removal, interactions } = content, { noun } = features;
+  const value = shown.values[i], half = shown.half[i], low = value - (half || 0), high = value + (half || 0);
+  const reach = 1.05 * Math.max(...shown.values.map((v, k) => Math.abs(v) + (known(shown.half[k]) ? shown.half[k] : 0))) || 1;
+  const verb = value > 0 ? "raises" : "lowers";
+  const sentence = value === 0 ? `This ${noun} has no influence.`
+    : half === 0 ? `It ${verb} the output; no sampling error.`
+    : !known(half) ? `It seems to ${value > 0 ? "raise" : "lower"} the output; how far off that may be is not known.`
+    : certain(value, half) ? `It ${verb} the output: between ${signed(low)} and ${signed(high)} (${percent(prediction.level)}, for all ${noun}s together).`
+    : `Its sign is not certain: between ${signed(low)} and ${signed(high)}.`;
+  const facts = make("dl", {},
+    make("dt", {}, "Rank"), make("dd", {}, `${shown.order.indexOf(i) + 1} of ${features.n}`),
+    make("dt", {}, "Share of the difference"), make("dd", {}, prediction.delta ? percent(value / prediction.delta) : "–"));
+  if (removal && !removal.missing) {
+    if (known(removal.drop[i])) {
+      facts.append(make("dt", {}, `Output if it were gone (${removal.measured[i] ? "measured" : "estimated"})`),
+        make("dd", {}, `${number(prediction.f_x - removal.drop[i])}${margin(removal.half_width[i])}`));
+    }
+    if (removal.alone && known(removal.alone[i])) {
+      facts.append(make("dt", {}, "Output if it were alone (measured)"), make("dd", {}, number(prediction.f_baseline + removal.alone[i])));
+    }
+  }
+  const parts = [
+    make("h3", {}, features.names[i]),
+    make("p", { class: "small" }, capital(features.where[i])),
+    make("p", { class: `value ${side(value)}`, id: "panel-value", "data-value": value }, signed(value), make("small", {}, margin(half))),
+    make("div", { class: "axis" }, bar(value, half, -reach, reach)),
+    make("p", {}, sentence),
+    facts,
+  ];
+  if (partners.length) {
+    const told = interactions.exact ? "Acts together with" : "Acts together with (± two standard errors)";
+    parts.push(make("h4", {}, told), make("ul", {}, ...partners.map(({ j, pair }) => make("li", {}, make("span", {}, features.names[j]),
+      make("span", { class: side(pair.value) }, `${signed(pair.value)}${interactions.exact ? "" : margin(2 * pair.stderr)}`)))));
+  } else parts.push(make("p", { class: "small" }, interactions.missing ? "" : `No pair with another ${noun} stands out.`));
+  replace("panel", ...parts);
+}
+
+// The ranked table; rows keep their full numbers as data.
+function showTable(content, shown, chosen, choose) {
+  const { features, prediction } = content;
+  const reach = 1.03 * Math.max(...shown.values.map((v, i) => Math.abs(v) + (known(shown.half[i]) ? shown.half[i] : 0))) || 1;
+  const least = shown.values.some((v) => v < 0) || shown.values.some((v, i) => v - shown.half[i] < 0) ? -reach : 0;
+  const low = least === 0 ? 0 : -1.03 * Math.max(...shown.values.map((v, i) => (known(shown.half[i]) ? shown.half[i] : 0) - v), 0);
+  const box = document.getElementById("table-box"), all = box.querySelector("table.all") !== null;
+  const rows = shown.order.map((i, rank) => make("tr", {
+    class: `${rank >= N_ROWS ? "extra" : ""}${i === chosen ? " chosen" : ""}`, "data-row": i, "data-value": shown.values[i],
+    "data-stderr": known(shown.stderr[i]) ? shown.stderr[i] : "", "data-half": known(shown.half[i]) ? shown.half[i] : "",
+    onpointerenter: (event) => { if (event.pointerType === "mouse") choose.point(i); },
+    onpointerleave: (event) => { if (event.pointerType === "mouse") choose.leave(); },
+  },
+  make("td", { class: "rank-cell" }, String(rank + 1)),
+  make("td", {}, make("button", { class: "name", type: "button", onclick: () => choose.choose(i), onfocus: () => choose.point(i) }, features.names[i]),
+    make("span", { class: "detail" }, features.where[i])),
+  make("td", { class: "bar-cell" }, bar(shown.values[i], shown.half[i], low, reach)),
+  make("td", { class: `right ${side(shown.values[i])}` }, `${signed(shown.values[i])}${margin(shown.half[i])}`),
+  make("td", { class: "right wide" }, prediction.delta ? percent(shown.values[i] / prediction.delta) : "–")));
+  const head = make("tr", {}, make("th", { scope: "col", class: "right" }, "#"), make("th", { scope: "col" }, capital(features.noun)),
+    make("th", { scope: "col" }, "value and interval"), make("th", { scope: "col", class: "right" }, shown.exact ? "φ" : `φ ± half-width`),
+    make("th", { scope: "col", class: "right wide" }, "share"));
+  const table = make("table", { class: all ? "bars all" : "bars" }, make("caption", { class: "small", style: { textAlign: "left", paddingBottom: "8px" } },
+    shown.caption), make("thead", {}, head), make("tbody", {}, ...rows));
+  const more = rows.length > N_ROWS ? make("button", { type: "button", id: "more", "aria-expanded": String(all), onclick: (event) => {
+    const open = table.classList.toggle("all");
+    event.target.textContent = open ? "Show fewer" : `Show all ${rows.length}`;
+    event.target.setAttribute("aria-expanded", String(open));
+  } }, all ? "Show fewer" : `Show all ${rows.length}`) : null;
+  const rest = features.n > rows.length ? make("p", { class: "small" }, `${features.n - rows.length} more ${features.noun}s are not listed.`) : null;
+  replace("table-box", make("div", { class: "scroll" }, table), more, rest);
+}
+
+function markRow(chosen) {
+  for (const row of document.querySelectorAll("#table-box tr[data-row]")) row.classList.toggle("chosen", Number(row.dataset.row) === chosen);
+}
+
+// From F(x') to F(x): the sum of the values, then the parts of what remains.
+function showResidual(content, shown) {
+  const { prediction, residual, features } = content;
+  const steps = [[`All ${features.noun}s together`, shown.sum, null, "what the values add up to"]];
+  const rest = prediction.delta - shown.sum;
+  if (residual.missing || !shown.own) steps.push(["What remains", rest, null, "F(x) − F(x') less the sum"]);
+  else {
+    const kernel = rest - residual.path.value - residual.numerical.value, as = shown.sigma === null;
+    steps.push(
+      ["Joint path", residual.path.value, residual.path.half_width, "what is gained or lost only when many act jointly; from measured outputs alone"],
+      ["Numerical", residual.numerical.value, residual.numerical.half_width, "how far gradients and measured outputs disagree"],
+      ["Locality", kernel, as ? residual.kernel.half_width : null, "what counting near coalitions more than far ones does"]);
+  }
+  let at = 0;
+  const ends = [0, prediction.delta];
+  for (const [, value] of steps) { at += value; ends.push(at); }
+  const low = Math.min(...ends), high = Math.max(...ends), room = 0.04 * (high - low || 1);
+  at = 0;
+  const rows = steps.map(([name, value, half, why], k) => {
+    const drawn = bar(value, null, low - room, high + room, at, k ? "" : side(value));
+    drawn.append(make("span", { class: "end-mark", style: { left: `${100 * (prediction.delta - low + room) / (high - low + 2 * room)}%` } }));
+    at += value;
+    return make("tr", { class: "unranked" }, make("td", {}, name, make("span", { class: "detail" }, why)), make("td", { class: "bar-cell" }, drawn),
+      make("td", { class: "right" }, `${signed(value)}${half === null ? "" : margin(half)}`));
+  });
+  rows.push(make("tr", { class: "unranked" }, make("td", {}, make("strong", {}, "The difference")), make("td", { class: "bar-cell" }), make("td", { class: "right" }, make("strong", {}, signed(prediction.delta)))));
+  replace("residual-box",
+    make("p", {}, `The output is ${number(prediction.f_x)} for the input and ${number(prediction.f_baseline)} for the baseline. The values add up to ${number(shown.sum)}; ${Math.abs(rest) <= 1e-9 * Math.abs(prediction.delta) ? "nothing remains." : `the remaining ${signed(rest)} belongs to no single ${features.noun}. The dotted line is the difference to be explained.`}`),
+    make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))),
+    residual.missing && shown.own ? missing(residual) : null);
+}
+
+function showTrust(content) {
+  const { certificate: c, prediction, cost, features } = content;
+  const parts = [];
+  if (c.missing) parts.push(missing(c));
+  else {
+    parts.push(make("p", {}, c.exact
+      ? `Every one of the ${cost.n_rays.toLocaleString("en")} coalitions was evaluated, so there is no sampling error.`
+      : !known(c.widest) ? "How far off the values may be is not known: a single replicate cannot tell."
+      : `With a probability of ${percent(prediction.level)} all ${features.n} values are within their ± at once: the widest is ${number(c.widest, 2)}${known(c.share) ? `, which is ${percent(c.share)} of the difference` : ""}. Their sum is within ${number(c.aggregate, 2)}. This rests on ${c.ground} (${c.kind}).`));
+    if (c.vacuous) parts.push(make("p", { class: "warning" }, "Some intervals are wider than the whole difference: with this budget, those values say little."));
+    if (!c.quadrature_known) parts.push(make("p", {}, "The error of the fixed nodes along the rays is not known, and not covered."));
+    else if (c.quadrature > 0) parts.push(make("p", {}, `Of each ±, at most ${number(c.quadrature, 2)} more may come from the fixed nodes along the rays.`));
+    if (c.checksum) parts.push(make("p", { class: "small" }, `Check on ${c.checksum.n_rays} rays: what the gradients along a ray add up to differs from the measured output by ${number(c.checksum.mean, 2)} on average (root mean square ${number(c.checksum.rms, 2)}); such differences are part of the ±.`));
+  }
+  parts.push(make("p", { class: "warning" },
+    `These numbers describe the model, not the world. To find them, parts of the input were replaced by the baseline; the model may never have seen such mixtures, and its answers to them may be off. A ${features.noun} that matters to the model need not be a cause, and the model may be wrong.`));
+  replace("trust-box", ...parts);
+}
+
+function showInteractions(content) {
+  const { interactions: part, features } = content;
+  if (part.missing) return replace("interactions-box", missing(part));
+  const pairs = part.pairs.slice(0, part.first), clear = pairs.filter((pair) => certain(pair.value, pair.half_width)).length;
+  const reach = Math.max(...pairs.map((pair) => Math.abs(pair.value) + (known(pair.stderr) ? 2 * pair.stderr : 0))) || 1;
+  const rows = pairs.map((pair) => make("tr", { class: "unranked" },
+    make("td", {}, pair.pair.map((i) => features.names[i]).join(" and "), make("span", { class: "detail" }, pair.value > 0 ? "together more than each for itself" : "overlap: together less than each for itself")),
+    make("td", { class: "bar-cell" }, bar(pair.value, known(pair.stderr) ? 2 * pair.stderr : null, -reach, reach)),
+    make("td", { class: `right ${side(pair.value)}` }, `${signed(pair.value)}${part.exact ? "" : margin(known(pair.stderr) ? 2 * pair.stderr : null)}`)));
+  const told = part.exact ? "These are exact." : clear ? `${clear} of the pairs listed can be told from zero when all pairs are judged at once.`
+    : "With this budget no pair can be told from zero when all pairs are judged at once; listed are those for which there is most to say.";
+  return replace("interactions-box", make("p", {}, `How much more, or less, two ${features.noun}s do together than each for itself (Shapley interaction index). ${told}`),
+    make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))),
+    part.exact ? null : make("p", { class: "small" }, "Lines and ±: two standard errors of each pair on its own."));
+}
+
+function showRemoval(content) {
+  const { removal: part, features, prediction } = content, { noun } = features;
+  if (part.missing) return replace("removal-box", missing(part));
+  const order = part.drop.map((drop, i) => i).filter((i) => known(part.drop[i])).sort((a, b) => Math.abs(part.drop[b]) - Math.abs(part.drop[a]));
+  if (!order.length) return replace("removal-box", make("p", { class: "missing" }, `No coalition of all but one ${noun} was evaluated, so the output without a ${noun} is not known. What each does alone is in the panel above.`));
+  const ends = order.flatMap((i) => [-part.drop[i] - (part.half_width[i] || 0), -part.drop[i] + (part.half_width[i] || 0)]);
+  const low = 1.03 * Math.min(...ends, 0), high = 1.03 * Math.max(...ends, 0);
+  const rows = order.slice(0, N_REMOVED).map((i) => make("tr", { class: "unranked" }, make("td", {}, features.names[i], make("span", { class: "detail" }, features.where[i])),
+    make("td", { class: "bar-cell" }, bar(-part.drop[i], part.half_width[i], low, high)),
+    make("td", { class: "right" }, `${number(prediction.f_x)} → ${number(prediction.f_x - part.drop[i])}${margin(part.half_width[i])}`, make("span", { class: "detail" }, part.measured[i] ? "measured" : "estimated"))));
+  const count = part.measured.filter(Boolean).length;
+  const how = count === part.measured.length ? `Every one of these outputs was measured.`
+    : `${count} of ${part.measured.length} outputs were measured; the others are estimated from the coalitions that were, with their ±.`;
+  return replace("removal-box", make("p", {}, `The output if one ${noun} went to its baseline and all others stayed; the largest changes first. ${how} A small change does not mean that the ${noun} is unimportant: others may stand in for it.`),
+    make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))));
+}

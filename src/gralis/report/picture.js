@@ -1,0 +1,89 @@
+// The picture with its regions. Each is a button: pointed at, tapped or reached by the arrow keys it is chosen.
+"use strict";
+
+const LIT = 0.8, FAINT = 0.06, N_RANKED = 8;
+
+function hatch(id, colour) {
+  return draw("pattern", { id, width: 4, height: 4, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+    draw("rect", { width: 4, height: 4, fill: colour, "fill-opacity": 0.28 }),
+    draw("rect", { width: 1.7, height: 4, fill: colour }));
+}
+
+// The drawing for one set of values; `call` has choose(i), point(i) and leave(), or is null for a small picture.
+function drawPicture(content, prefix, call) {
+  const { picture, features } = content;
+  const svg = draw("svg", { viewBox: `0 0 ${picture.width} ${picture.height}`, class: "picture",
+    role: call ? "group" : "img", "aria-label": call ? `The picture with its ${features.n} regions; arrow keys go from one to the next` : "The same picture" });
+  svg.append(draw("defs", {}, hatch(`${prefix}for`, "#d6604d"), hatch(`${prefix}against`, "#4393c3")));
+  svg.append(draw("image", { href: picture.pixels, width: picture.width, height: picture.height, class: "photo", preserveAspectRatio: "none" }));
+  if (!picture.regions) {
+    svg.append(draw("image", { href: picture.heat, width: picture.width, height: picture.height, preserveAspectRatio: "none" }));
+    return { svg, paint() {}, choose() {} };
+  }
+  const paths = picture.regions.map((region, i) => {
+    const path = draw("path", { d: region.path, class: "region", "data-region": i, "fill-rule": "evenodd" });
+    if (call) {
+      path.setAttribute("role", "button");
+      path.setAttribute("tabindex", "-1");
+      path.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") call.point(i); });
+      path.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") call.leave(); });
+      path.addEventListener("click", () => call.choose(i));
+      path.addEventListener("focus", () => call.point(i));
+    }
+    return path;
+  });
+  const links = draw("g", { class: "links" }), ranks = draw("g", {});
+  const halo = draw("path", { class: "halo" }), inner = draw("path", { class: "halo inner" });
+  svg.append(draw("g", {}, ...paths), halo, inner, links, ranks);
+
+  function paint(values, halves, limit, order) {
+    paths.forEach((path, i) => {
+      const strength = Math.abs(values[i]) / (limit || 1), kind = side(values[i]) || "for";
+      const sure = certain(values[i], halves[i]);
+      path.setAttribute("fill", sure ? (kind === "for" ? "#d6604d" : "#4393c3") : `url(#${prefix}${kind})`);
+      path.setAttribute("fill-opacity", FAINT + LIT * Math.min(strength, 1));
+      if (!call) return;
+      path.setAttribute("aria-label", `${features.names[i]}, ${features.where[i]}: ${signed(values[i])}${margin(halves[i])}`);
+      path.setAttribute("tabindex", i === order[0] ? "0" : "-1");
+    });
+    if (!call) return;
+    ranks.replaceChildren(...order.slice(0, N_RANKED).map((i, rank) => {
+      const [x, y] = picture.regions[i].at;
+      return draw("text", { x, y, class: "rank", "font-size": Math.max(5, Math.min(8, picture.width / 30)) }, String(rank + 1));
+    }));
+  }
+
+  // Lay a line around one region, and lines to those it acts together with.
+  function choose(i, partners) {
+    for (const each of [halo, inner]) each.setAttribute("d", i === null ? "" : picture.regions[i].path);
+    links.replaceChildren(...(i === null ? [] : partners).map((j) => {
+      const [x1, y1] = picture.regions[i].at, [x2, y2] = picture.regions[j].at;
+      return draw("line", { x1, y1, x2, y2 });
+    }));
+  }
+
+  if (call) {
+    svg.addEventListener("keydown", (event) => {
+      const here = paths.indexOf(document.activeElement), order = call.order();
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      let next = null;
+      if (step) next = order[(order.indexOf(here) + step + order.length) % order.length];
+      else if (event.key === "Home") next = order[0];
+      else if (event.key === "End") next = order[order.length - 1];
+      else if (event.key === "Enter" || event.key === " ") { event.preventDefault(); call.choose(here); return; }
+      if (next === null) return;
+      event.preventDefault();
+      paths.forEach((path, i) => path.setAttribute("tabindex", i === next ? "0" : "-1"));
+      paths[next].focus();
+    });
+  }
+  return { svg, paint, choose };
+}
+
+function legend(limit, noun) {
+  return make("div", { class: "legend small" },
+    make("span", { class: "scale" }, make("span", {}, `against −${number(limit, 2)}`), make("span", { class: "ramp", "aria-hidden": "true" }),
+      make("span", {}, `+${number(limit, 2)} for`)),
+    make("span", {}, make("span", { class: "swatch", "aria-hidden": "true" }), "sign not certain"),
+    make("span", {}, `numbers: the ${noun}s with the largest values`));
+}

@@ -1,0 +1,105 @@
+// Baselines, provenance, downloads and the words used.
+"use strict";
+
+function showBaseline(content, pictures) {
+  const { prediction, picture, beside, features, methods } = content, { noun } = features;
+  const parts = [make("p", {}, `Every number here is a comparison. The input is compared with a baseline (${prediction.baseline}), for which the output is ${number(prediction.f_baseline)}; another baseline asks another question and may give other answers.`)];
+  const thumbs = make("div", { class: "thumbs" });
+  const card = (svg, text) => make("figure", {}, svg, make("figcaption", {}, text));
+  if (picture.pixels) {
+    thumbs.append(card(make("img", { src: picture.pixels, alt: "The input" }), "The input"));
+    if (picture.baseline) thumbs.append(card(make("img", { src: picture.baseline, alt: "The baseline" }), `The baseline: ${prediction.baseline}`));
+  }
+  const all = [{ ...methods[0], prediction }, ...beside];
+  if (beside.length && picture.regions) {
+    const limit = Math.max(...all.flatMap((each) => each.values.map((v) => Math.abs(v))));
+    all.forEach((each, k) => {
+      const small = drawPicture(content, `beside${k}-`, null);
+      small.paint(each.values, each.half_width, limit, []);
+      small.svg.setAttribute("aria-label", `The regions against the baseline ${each.prediction.baseline}`);
+      pictures.push(small);
+      if (k && each.baseline) thumbs.append(card(make("img", { src: each.baseline, alt: "Another baseline" }), `The other baseline: ${each.prediction.baseline}`));
+      thumbs.append(card(small.svg, `Against ${each.prediction.baseline}: difference ${signed(each.prediction.delta)}`));
+    });
+  }
+  if (thumbs.children.length) parts.push(thumbs);
+  if (!beside.length) parts.push(make("p", { class: "missing" }, "Only one baseline was explained, so how much the choice matters cannot be seen here; give a second explanation as beside=[...] to see both."));
+  else parts.push(...compare(all, features));
+  replace("baseline-box", ...parts);
+}
+
+// Several explanations of the same features in one table, and in one sentence.
+function compare(all, features) {
+  const [first] = all, { noun } = features;
+  const most = first.values.map((v, i) => Math.max(...all.map((each) => Math.abs(each.values[i]))));
+  const order = most.map((m, i) => i).sort((a, b) => most[b] - most[a]).slice(0, N_COMPARED);
+  const apart = (i) => all.slice(1).some((each) => Math.abs(each.values[i] - first.values[i]) > each.half_width[i] + first.half_width[i]);
+  const rows = order.map((i) => make("tr", {}, make("td", {}, features.names[i], make("span", { class: "detail" }, features.where[i])),
+    ...all.map((each) => make("td", { class: `right ${side(each.values[i])}` }, `${signed(each.values[i])}${margin(each.half_width[i])}`)),
+    make("td", { class: "wide" }, apart(i) ? "differ clearly" : "may be equal")));
+  const head = make("tr", {}, make("th", { scope: "col" }, capital(noun)), ...all.map((each) => make("th", { scope: "col", class: "right" }, each.prediction.baseline)), make("th", { scope: "col", class: "wide" }, all.length > 2 ? "all of them" : "the two"));
+  const top = (each) => each.values.map((v, i) => i).sort((a, b) => Math.abs(each.values[b]) - Math.abs(each.values[a])).slice(0, 5);
+  const sentences = all.slice(1).map((each) => {
+    const same = top(each).filter((i) => top(first).includes(i)).length, turned = each.values.filter((v, i) => v * first.values[i] < 0 && certain(v, each.half_width[i]) && certain(first.values[i], first.half_width[i])).length;
+    return `Against ${each.prediction.baseline}, ${same} of the ${Math.min(5, features.names.length)} strongest ${noun}s are the same, and ${turned || "no"} ${noun}${turned === 1 ? "" : "s"} changed sides for certain.`;
+  });
+  return [make("p", {}, sentences.join(" ")), make("div", { class: "scroll" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)))];
+}
+
+function showProvenance(content, shown) {
+  const { provenance: p, plan, cost, kernel, prediction, archive } = content;
+  const file = decodeURIComponent(location.pathname.split("/").pop() || "") || "why.html";
+  const quoted = /^[\w.-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`;
+  const count = (value, noun) => `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
+  const facts = [
+    ["Target", prediction.label ? `${prediction.label} (${p.target})` : p.target],
+    ["Baseline", prediction.baseline],
+    ["Features", p.features],
+    ["Kernel", kernel.text],
+    ["Plan and estimator", `${plan.name}, ${content.methods[0].method}`],
+    ["Cost", `${count(cost.n_gradients, "gradient")}, ${count(cost.n_forwards, "forward")}, ${number(cost.seconds)} s`],
+    ["Budget, seed, precision", `${p.budget ?? "as needed"}, ${p.seed}, ${p.dtype}`],
+    ["Versions", ["gralis", "python", "torch", "numpy", "scipy"].filter((name) => p[name]).map((name) => `${name} ${p[name]}`).join(", ")],
+    ...Object.entries(p.hashes || {}).map(([name, hash]) => [`sha256 of ${name}`, make("code", {}, String(hash))]),
+  ];
+  const parts = [make("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value instanceof Node ? value : String(value))]))];
+  if (archive.missing) parts.push(missing(archive));
+  else {
+    parts.push(make("p", {}, "This page holds the whole saved explanation. Whoever has the model can recompute every number from it and see whether it is the same:"),
+      make("pre", {}, make("code", {}, `gralis replay ${quoted} --model your_package.module:factory`)),
+      make("p", {}, "Without the model, in Python:"),
+      make("pre", {}, make("code", {}, `import gralis\nexplanation = gralis.load(${JSON.stringify(file)})`)));
+  }
+  const stem = file.replace(/\.html?$/, "");
+  const buttons = make("div", { class: "row" },
+    make("button", { type: "button", id: "save-json", onclick: () => download(`${stem}.json`, JSON.stringify(content), "application/json") }, "Save as JSON"),
+    make("button", { type: "button", id: "save-csv", onclick: () => download(`${stem}.csv`, asCsv(content, shown()), "text/csv") }, "Save the values as CSV"));
+  if (!archive.missing && typeof DecompressionStream !== "undefined") {
+    buttons.append(make("button", { type: "button", id: "save-archive", onclick: async () => {
+      const bytes = Uint8Array.from(atob(archive.data), (c) => c.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+      download(`${stem}.gralis`, await new Response(stream).arrayBuffer(), "application/octet-stream");
+    } }, "Save the explanation (.gralis)"));
+  }
+  replace("provenance-box", ...parts, buttons);
+}
+
+function asCsv(content, shown) {
+  const cell = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const safe = (name) => (/^[=+\-@\t\r]/.test(name) ? `'${name}` : name); // a spreadsheet must not run a name
+  const rows = shown.order.map((i) => [safe(content.features.names[i]), safe(content.features.where[i]), shown.values[i], shown.stderr[i] ?? "", shown.half[i] ?? ""]);
+  return [["feature", "where", "phi", "standard_error", "half_width"], ...rows].map((row) => row.map((each) => cell(String(each))).join(",")).join("\n");
+}
+
+function showWords(noun) {
+  const entries = [
+    ["φ (phi)", `What a ${noun} contributes to the difference between the output for the input and for the baseline: positive raises the output, negative lowers it.`],
+    ["± (half-width)", "How far off the value may be by chance of sampling. All values lie within their ± together with the stated probability."],
+    ["Baseline", `The input to which the actual one is compared; a ${noun} that is "gone" has its baseline value.`],
+    ["Coalition", `A set of ${noun}s that are as in the input while all others are as in the baseline.`],
+    ["Locality σ", `How much coalitions far from the baseline count. Small: mostly what a ${noun} does with few others present. At the far end all coalition sizes count alike.`],
+    ["Share", "φ divided by the difference. Shares need not add up to 100 %; what remains is accounted for."],
+    ["Ledger", "The record of every evaluation of the model. Everything on this page, the slider too, is computed from it without the model."],
+  ];
+  replace("words", ...entries.flatMap(([word, meaning]) => [make("dt", {}, word), make("dd", {}, meaning)]));
+}

@@ -1,0 +1,218 @@
+"""--model and --weights: every way to name a model, and no code from a file unless it was allowed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from cli.workshop import network
+from gralis.cli.model import load_model, load_weights
+from gralis.cli.program import screen
+from gralis.errors import GralisError
+
+POINTS = torch.linspace(-1, 1, 2 * 3 * 24 * 24).reshape(2, 3, 24, 24)
+
+
+class Evil:
+    """Unpickling this makes a folder, in the working folder."""
+
+    def __reduce__(self):
+        return os.mkdir, ("owned",)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory) -> Path:
+    """dynamic.pt2 and fixed.pt2."""
+    folder = tmp_path_factory.mktemp("programs")
+    free = ({0: torch.export.Dim("batch")},)
+    torch.export.save(torch.export.export(network(), (POINTS,), dynamic_shapes=free), folder / "dynamic.pt2")
+    torch.export.save(torch.export.export(network(), (POINTS[:1],)), folder / "fixed.pt2")
+    return folder
+
+
+def agrees(model) -> bool:
+    with torch.no_grad():
+        return torch.allclose(model(POINTS), network()(POINTS), atol=1e-6)
+
+
+# --- code ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["net.py:build", "net:build", "./net.py:build"])
+def test_a_factory_in_a_file_or_a_module_makes_the_model(folder, name) -> None:
+    with torch.random.fork_rng():
+        model = load_model(name)
+    assert agrees(model)
+    assert not model.training
+
+
+def test_a_model_itself_will_do(folder) -> None:
+    Path("made.py").write_text("import torch\nnet = torch.nn.Linear(2, 1)\nclass Holder:\n    inner = net\n")
+    assert isinstance(load_model("made.py:net"), torch.nn.Linear)
+    assert isinstance(load_model("made.py:Holder.inner"), torch.nn.Linear)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("net", "must be pkg.module:factory"),
+        (":build", "must be pkg.module:factory"),
+        ("missing.py:build", "there is no file missing.py"),
+        ("no.such.package:build", "no.such.package cannot be imported"),
+        ("net.py:bild", "has no 'bild'; its names are build, rows"),
+        ("broken.py:build", "broken.py cannot be imported (SyntaxError"),
+        ("fails.py:build", "calling build() failed (RuntimeError: no luck); it must take no arguments"),
+        ("fails.py:number", "number is a int, not a function"),
+        ("fails.py:none", "none() returned a NoneType, not a model"),
+        ("missing.pt2", "there is no file missing.pt2"),
+    ],
+)
+def test_a_model_that_cannot_be_made_is_one_sentence(folder, name, sentence) -> None:
+    Path("broken.py").write_text("def build(:\n")
+    Path("fails.py").write_text("number = 3\ndef build():\n    raise RuntimeError('no luck')\ndef none(): pass\n")
+    with pytest.raises(GralisError) as caught:
+        load_model(name)
+    assert sentence in str(caught.value)
+
+
+# --- weights ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["net.pt", "net.safetensors", "checkpoint.pt"])
+def test_weights_fill_the_model(folder, file) -> None:
+    torch.save({"state_dict": network().state_dict(), "epoch": 3}, "checkpoint.pt")
+    Path("other.py").write_text(Path("net.py").read_text().replace("manual_seed(0)", "manual_seed(9)"))
+    with torch.random.fork_rng():
+        assert not agrees(load_model("other.py:build"))
+        assert agrees(load_model("other.py:build", Path(file)))
+
+
+def test_weights_that_do_not_fit_or_cannot_be_read_are_one_sentence(folder) -> None:
+    whole = Path("net.safetensors").read_bytes()
+    Path("torn.safetensors").write_bytes(whole[: len(whole) // 2])
+    Path("torn.pt").write_bytes(Path("net.pt").read_bytes()[:300])
+    Path("text.pt").write_text("weights")
+    torch.save([1, 2], "list.pt")
+    for file, sentence in (
+        ("torn.safetensors", "not a whole safetensors file"),
+        ("torn.pt", "not a file that torch.load can read"),
+        ("text.pt", "not a file that torch.load can read"),
+        ("list.pt", "holds a list, not the state_dict"),
+        ("none.pt", "there is no file none.pt"),
+    ):
+        with pytest.raises(GralisError) as caught:
+            load_model("net.py:build", Path(file))
+        assert sentence in str(caught.value)
+    with pytest.raises(GralisError, match="do not fit the model: Missing key"):
+        load_model("net.py:rows", Path("net.pt"))
+
+
+# --- pickles ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_pickle_is_not_executed_unless_it_is_allowed(folder, gralis_run) -> None:
+    torch.save({"weight": Evil()}, "evil.pt")
+    Path("plain.pt").write_bytes(pickle.dumps(Evil()))
+    for arguments in (
+        ("--model", "net.py:build", "--weights", "evil.pt"),
+        ("--model", "net.py:build", "--weights", "plain.pt"),
+        ("--model", "evil.pt"),
+    ):
+        code, out, error = gralis_run("explain", "photo.jpg", *arguments)
+        assert (code, out) == (2, "")
+        assert error.count("\n") == 1
+        assert not Path("owned").exists()
+    assert "--allow-pickle" in error
+    gralis_run("explain", "photo.jpg", "--model", "evil.pt", "--allow-pickle")
+    assert Path("owned").exists()  # the trap works: it is the refusal that protects
+
+
+def test_a_whole_pickled_model_works_where_it_is_allowed(folder) -> None:
+    torch.save(network(), "whole.pt")
+    assert agrees(load_model("whole.pt", allow_pickle=True))
+    with pytest.raises(GralisError, match="can run any code"):
+        load_weights(Path("whole.pt"))
+    torch.save(network().state_dict(), "state.pt")
+    with pytest.raises(GralisError, match="a state_dict goes to --weights"):
+        load_model("state.pt", allow_pickle=True)
+
+
+# --- programs --------------------------------------------------------------------------------------------------------
+
+
+def test_an_exported_program_gives_the_same_explanation(programs, gralis_run) -> None:
+    small = ("--size", "24", "--segments", "5", "--budget", "120", "--json")
+    code, out, error = gralis_run("explain", "photo.jpg", "--model", str(programs / "dynamic.pt2"), *small)
+    assert (code, error) == (0, "")
+    expected = json.loads(gralis_run("explain", "photo.jpg", "--model", "net.py:build", *small)[1])
+    assert json.loads(out)["values"] == pytest.approx(expected["values"], abs=1e-6)
+
+
+def test_a_program_for_one_row_only_is_refused_with_the_way_out(programs) -> None:
+    with pytest.raises(GralisError, match=r"batches of exactly 1.*dynamic_shapes=\(\{0: torch.export.Dim"):
+        load_model(str(programs / "fixed.pt2"))
+    with pytest.raises(GralisError, match="holds its own weights"):
+        load_model(str(programs / "dynamic.pt2"), Path("net.pt"))
+
+
+def altered(source: Path, target: Path, member: str, change) -> Path:
+    """A copy of a program with one member changed, or added."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        top = old.namelist()[0].partition("/")[0]
+        contents = {name: old.read(name) for name in old.namelist()}
+        contents[f"{top}/{member}"] = change(contents.get(f"{top}/{member}", b""))
+        for name, content in contents.items():
+            new.writestr(name, content)
+    return target
+
+
+def pickled(_: bytes) -> bytes:
+    stream = io.BytesIO()
+    torch.save(((Evil(),), {}), stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("member", "change"),
+    [
+        ("data/sample_inputs/model.pt", pickled),
+        ("data/constants/opaque_obj_0", lambda old: pickle.dumps(Evil())),
+        ("data/aotinductor/model/evil.so", lambda old: b"\x7fELF"),
+        (
+            "data/weights/model_weights_config.json",
+            lambda old: old.replace(b'"use_pickle": false', b'"use_pickle": true'),
+        ),
+        ("models/model.json", lambda old: old.replace(b"torch.ops.aten.tanh.default", b"torch.os.mkdir")),
+        ("models/model.json", lambda old: old.replace(b"Symbol('s", b"__import__('os').mkdir('owned') or ('s")),
+        ("models/model.json", lambda old: old.replace(b'"guards_code": []', b'"guards_code": ["open(1)"]')),
+    ],
+)
+def test_a_program_that_could_run_more_than_a_network_is_refused(programs, folder, member, change) -> None:
+    source = programs / "dynamic.pt2"
+    screen(source)  # as it was saved it passes
+    evil = altered(source, folder / "evil.pt2", member, change)
+    assert evil.read_bytes() != source.read_bytes()
+    with pytest.raises(GralisError, match="add --allow-pickle if you trust"):
+        load_model(str(evil))
+    assert not Path("owned").exists()
+
+
+def test_a_file_that_is_no_program_is_one_sentence(folder, programs) -> None:
+    Path("text.pt2").write_text("no zip")
+    torch.save({}, "dict.pt2")
+    whole = (programs / "dynamic.pt2").read_bytes()
+    Path("torn.pt2").write_bytes(whole[: len(whole) // 2])
+    for name in ("text.pt2", "torn.pt2"):
+        with pytest.raises(GralisError, match="not a whole"):
+            load_model(name)
+    with pytest.raises(GralisError):
+        load_model("dict.pt2")
+    with pytest.raises(GralisError, match="not a whole"):
+        load_model("dict.pt2", allow_pickle=True)

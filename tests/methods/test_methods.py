@@ -1,0 +1,169 @@
+"""Every method: one signature, the planted region found, the known answers met, the model as it was."""
+
+import inspect
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from gralis import BudgetError, GralisError, Uniform, explain, features, methods
+from gralis.baselines import sample
+from gralis.methods import FROM_LEDGER, METHODS, run
+from untouched import untouched
+
+PLANTED = 6  # of the 3 x 3 regions of a 12 x 12 image
+
+
+class Planted(nn.Module):
+    """A convnet that sees one region only: a gate lets nothing else through."""
+
+    def __init__(self, region: int) -> None:
+        super().__init__()
+        gate = torch.from_numpy(features.grid((1, 12, 12), 4).labels[0] == region).double()
+        self.register_buffer("gate", gate)
+        self.conv = nn.Conv2d(1, 3, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(3)
+        self.act = nn.ReLU(inplace=True)
+        self.head = nn.Linear(3, 2, bias=False)
+        with torch.no_grad():  # bright is class 1
+            self.conv.weight.fill_(0.2)
+            self.head.weight.copy_(torch.tensor([[-1.0] * 3, [1.0] * 3]))
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return self.head(self.act(self.norm(self.conv(image * self.gate))).mean((2, 3)))
+
+
+@pytest.fixture
+def planted() -> tuple[Planted, torch.Tensor, features.Features]:
+    x = torch.rand(1, 12, 12, generator=torch.Generator().manual_seed(0)).double() + 0.5
+    return Planted(PLANTED).double().eval(), x, features.grid(x.shape, 4)
+
+
+def test_all_methods_have_one_signature() -> None:
+    common = list(inspect.signature(methods.occlusion).parameters.items())
+    for name, method in METHODS.items():
+        own = dict(inspect.signature(method).parameters)
+        for parameter, wanted in common:
+            assert own[parameter] == wanted, f"{parameter} of {name}"
+        assert all(own[extra].default is not inspect.Parameter.empty for extra in own.keys() - dict(common).keys())
+        assert getattr(methods, name) is method
+
+
+def test_every_faithful_method_ranks_the_planted_region_first_and_chance_does_not(planted) -> None:
+    model, x, regions = planted
+    with untouched(model):
+        found = run(METHODS, model, x, target=1, features=regions, budget=400, seed=3)
+    assert list(found) == list(METHODS)
+    for name, attribution in found.items():
+        assert attribution.values.shape == (9,)
+        assert attribution.to_input().shape == x.shape
+        assert list(attribution.names) == list(regions.names)
+        assert attribution.delta == pytest.approx((model(x[None]) - model(0 * x[None]))[0, 1].item())
+        assert (attribution.values.argmax() == PLANTED) == (name != "random"), name
+
+
+def test_each_method_alone_agrees_with_the_shared_ledger(planted) -> None:
+    model, x, regions = planted
+    options = {"target": 1, "features": regions, "budget": 3000, "seed": 1}
+    together = run(METHODS, model, x, **options)
+    for name, method in METHODS.items():
+        alone = method(model, x, **options)
+        assert alone.values == pytest.approx(together[name].values, abs=0.02 * abs(alone.delta)), name
+        assert alone.features.fingerprint() == regions.fingerprint()
+
+
+class Counted(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows, self.weight = 0, nn.Parameter(torch.arange(1.0, 9.0).double())
+
+    def forward(self, z: torch.Tensor) -> torch.Tensor:
+        self.rows += len(z)
+        return torch.tanh(z @ self.weight / 10) + z[:, 0] * z[:, 3]
+
+
+def test_methods_of_the_ledger_do_not_call_the_model_again() -> None:
+    model, x = Counted(), torch.linspace(0.2, 1, 8).double()
+    model.eval()
+    ledger = explain(model, x, plan="exhaustive", budget=None)
+    spent = model.rows
+    for name in sorted(FROM_LEDGER):
+        METHODS[name](model, x, ledger=ledger)
+    assert model.rows == spent
+    assert METHODS["gralis"](model, x, ledger=ledger).values == pytest.approx(ledger.values)
+    uniform = ledger.with_kernel(Uniform()).values
+    assert METHODS["gralis_uniform"](model, x, ledger=ledger).values == pytest.approx(uniform)
+    assert np.abs(uniform - ledger.values).max() > 1e-3
+
+
+def test_a_ledger_of_something_else_is_refused() -> None:
+    f, x = (lambda z: z.sum(1)), torch.ones(4)
+    ledger = explain(f, x)
+    for wrong in ({"x": 2 * x}, {"x": x, "features": [0, 0, 1, 1]}):
+        with pytest.raises(GralisError, match=r"'ledger' .* same x and features"):
+            methods.singles(f, ledger=ledger, **wrong)
+
+
+def test_occlusion_by_hand() -> None:
+    x, base = np.array([2.0, 3.0, 5.0]), np.array([1.0, 0.0, 1.0])
+    found = methods.occlusion(lambda z: z[:, 0] * z[:, 1] - z[:, 2], x, baseline=base, features=[0, 0, 1])
+    assert found.values.tolist() == [6.0, -4.0]
+    assert found.exact
+    assert found.delta == 6 - 5 - (0 - 1)
+
+
+def test_occlusion_averages_over_baselines_and_says_what_it_takes() -> None:
+    x, rows = np.array([2.0, 3.0]), np.array([[0.0, 0.0], [1.0, 1.0]])
+    found = methods.occlusion(lambda z: z[:, 0] * z[:, 1], x, baseline=sample(rows))
+    assert found.values.tolist() == [(6 + 3) / 2, (6 + 4) / 2]
+    with pytest.raises(BudgetError, match=r"4 here, and budget=3"):
+        methods.occlusion(lambda z: z[:, 0] * z[:, 1], x, baseline=sample(rows), budget=3)
+
+
+def test_integrated_gradients_against_captum() -> None:
+    attr = pytest.importorskip("captum.attr")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(6, 10), nn.Tanh(), nn.Linear(10, 3)).double().eval()
+    rng = torch.Generator().manual_seed(2)
+    x, base = (torch.randn(6, generator=rng, dtype=torch.float64) for _ in range(2))
+    theirs = attr.IntegratedGradients(net).attribute(
+        x[None], base[None], target=1, n_steps=400, method="gausslegendre"
+    )[0]
+    ours = methods.integrated_gradients(net, x, target=1, baseline=base, n_nodes=400)
+    assert ours.values == pytest.approx(theirs.detach().numpy(), abs=1e-5)
+    pairs = methods.integrated_gradients(net, x, target=1, baseline=base, n_nodes=400, features=[0, 0, 1, 1, 2, 2])
+    assert pairs.values == pytest.approx(theirs.detach().numpy().reshape(3, 2).sum(1), abs=1e-5)
+
+
+def test_integrated_gradients_keep_to_the_budget_and_average_over_baselines() -> None:
+    model = Counted().eval()
+    x, rows = torch.ones(8).double(), np.stack([np.zeros(8), np.full(8, 0.5)])
+    found = methods.integrated_gradients(model, x, baseline=sample(rows), budget=20)
+    assert model.rows == 20 + 3  # ten nodes for each baseline; F(x) and both F(x')
+    each = [methods.integrated_gradients(model, x, baseline=row, n_nodes=10).values for row in rows]
+    assert found.values == pytest.approx(np.mean(each, axis=0))
+
+
+def test_random_depends_on_the_seed_alone() -> None:
+    f, x = (lambda z: z.sum(1)), np.ones(5)
+    one, same, other = (methods.random(f, x, seed=seed).values for seed in (4, 4, 5))
+    assert one.tolist() == same.tolist() != other.tolist()
+    assert methods.random(lambda z: z[:, 0] ** 2, 3 * x, seed=4).values.tolist() == one.tolist()
+
+
+def test_run_names_what_there_is_and_passes_options() -> None:
+    f, x = (lambda z: z[:, 0] * z[:, 1]), np.array([1.0, 2.0])
+    with pytest.raises(GralisError, match=r"made of 'gralis', .* Got 'ocluson' instead"):
+        run(["ocluson"], f, x)
+    coarse = run(["integrated_gradients"], f, x, options={"integrated_gradients": {"n_nodes": 3}})
+    assert coarse["integrated_gradients"].note == "3 nodes"
+    assert run("gralis", f, x, kernel=Uniform())["gralis"].note == repr(Uniform())
+
+
+def test_several_targets_are_for_explain() -> None:
+    f, x = (lambda z: torch.stack([z.sum(1), z.prod(1)], 1)), torch.ones(3)
+    for name in ("occlusion", "random", "integrated_gradients", "gralis", "lime"):
+        with pytest.raises(GralisError, match=r"'target' parameter of a method must be None, an int"):
+            METHODS[name](f, x, target=[0, 1])  # type: ignore[arg-type]

@@ -1,0 +1,316 @@
+"""The report in a real browser: what it shows, what it recomputes, and what it never does."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gralis
+from gralis import Gaussian, Uniform
+from gralis.report import words
+from report_cases import HOSTILE, exhaustive, picture, shared
+
+pytestmark = pytest.mark.browser
+SIGMAS = (0.2, 0.4, 0.75, 2.0, math.inf)
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync", "--no-first-run"]
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium; in CI a missing one is a failure, elsewhere a skip."""
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        path = None
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("There is no chromium, or no playwright: apt-get install chromium; pip install playwright.")
+        pytest.skip("needs chromium and playwright")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    """Opens a report and afterwards checks that nothing was complained about and nothing was asked for."""
+    said: list[str] = []
+    contexts = []
+
+    def opened(path: Path, **options: Any) -> Any:
+        context = browser.new_context(
+            **{"viewport": {"width": 1100, "height": 900}, "accept_downloads": True, **options}
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        allowed = ("data:", "blob:", path.as_uri())
+        page.on("request", lambda r: None if r.url.startswith(allowed) else said.append(f"request: {r.url}"))
+        page.goto(path.as_uri())
+        settled(page)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+def settled(page: Any) -> None:
+    page.wait_for_selector("body[data-busy=false]", timeout=60_000)
+
+
+def table(page: Any, what: str = "value") -> np.ndarray:
+    """The column behind the ranked table, in the order of the features."""
+    rows = page.eval_on_selector_all(
+        "#table-box tr[data-row]", f"rows => rows.map(r => [r.dataset.row, r.dataset.{what}])"
+    )
+    found = np.full(len(rows), np.nan)
+    for i, value in rows:
+        found[int(i)] = float(value) if value else np.nan
+    return found
+
+
+def ask(page: Any, sigma: float) -> None:
+    page.fill("#sigma-number", "inf" if sigma == math.inf else repr(sigma))
+    page.press("#sigma-number", "Enter")
+    settled(page)
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[gralis.Explanation, Path]]:
+    folder = tmp_path_factory.mktemp("my reports")  # with a space
+    made = {"exhaustive": exhaustive(), "shared": shared(), "picture": picture()}
+    return {name: (e, e.report(folder / f"{name} #1.html", label=HOSTILE)) for name, e in made.items()}
+
+
+@pytest.mark.parametrize("name", ["exhaustive", "shared", "picture"])
+def test_the_slider_is_with_kernel(name: str, reports: Any, open_page: Open) -> None:
+    explanation, path = reports[name]
+    page = open_page(path)
+    np.testing.assert_allclose(table(page), explanation.values, rtol=1e-12)
+    for sigma in SIGMAS:
+        ask(page, sigma)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a kernel that few rays cover is part of the test
+            here = explanation.with_kernel(Uniform() if sigma == math.inf else Gaussian(sigma))
+        largest = np.abs(here.values).max()
+        assert np.abs(table(page) - here.values).max() < 1e-6 * largest
+        assert np.abs(table(page, "stderr") - here.stderr).max() < 1e-6 * largest
+        assert "without the model" in page.inner_text("#status")
+    page.click("#sigma-reset")
+    np.testing.assert_array_equal(table(page), explanation.values)
+
+
+def test_dragging_the_slider_recomputes(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["exhaustive"]
+    page = open_page(path)
+    page.focus("#sigma")
+    page.keyboard.press("End")
+    page.wait_for_selector("#status:has-text('Recomputed for σ = ∞')")
+    np.testing.assert_allclose(table(page), explanation.with_kernel(Uniform()).values, rtol=1e-9)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("#status:has-text('Recomputed for σ = 5.00')")
+    np.testing.assert_allclose(table(page), explanation.with_kernel(Gaussian(5.0)).values, rtol=1e-9)
+
+
+def test_only_the_last_of_many_requests_counts(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["shared"]
+    page = open_page(path)
+    for sigma in (0.3, 0.5, 1.0, 3.0):
+        page.fill("#sigma-number", str(sigma))
+        page.press("#sigma-number", "Enter")
+    settled(page)
+    np.testing.assert_allclose(table(page), explanation.with_kernel(Gaussian(3.0)).values, rtol=1e-9)
+    assert "σ = 3.00" in page.inner_text("#table-box caption")
+
+
+def test_without_workers_the_page_computes_itself(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["shared"]
+    page = open_page(path)
+    page.evaluate("() => { window.Worker = function () { throw new Error('none'); }; }")
+    ask(page, 0.5)
+    np.testing.assert_allclose(table(page), explanation.with_kernel(Gaussian(0.5)).values, rtol=1e-9)
+
+
+def test_a_wrong_sigma_is_refused(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["exhaustive"]
+    page = open_page(path)
+    for text in ("-1", "0", "wide"):
+        page.fill("#sigma-number", text)
+        page.press("#sigma-number", "Enter")
+        assert "above 0" in page.inner_text("#status")
+    np.testing.assert_array_equal(table(page), explanation.values)
+
+
+@pytest.mark.parametrize("name", ["exhaustive", "shared", "picture"])
+def test_the_method_switch_is_python(name: str, reports: Any, open_page: Open) -> None:
+    explanation, path = reports[name]
+    page = open_page(path)
+    other = {"ig": explanation.integrated_gradients, "shapley": explanation.shapley, "lime": explanation.lime}
+    for key, method in other.items():
+        page.check(f"input[name=method][value={key}]", force=True)
+        np.testing.assert_array_equal(table(page), method().values)
+        np.testing.assert_array_equal(table(page, "stderr"), method().stderr)
+        assert page.is_hidden("#sigma-box")
+    page.check("input[name=method][value=gralis]", force=True)
+    np.testing.assert_array_equal(table(page), explanation.values)
+
+
+def test_pointing_at_a_region_shows_its_number(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["picture"]
+    page = open_page(path)
+    for region in (0, 5, 15):
+        page.hover(f"path.region[data-region='{region}']", force=True)
+        assert float(page.get_attribute("#panel-value", "data-value")) == explanation.values[region]
+        assert words.signed(float(explanation.values[region])) in page.inner_text("#panel-value")
+        assert page.inner_text("#panel h3") == explanation.names[region]
+    page.mouse.move(5, 5)
+    first = int(np.abs(explanation.values).argmax())  # back to the one that is chosen
+    assert page.inner_text("#panel h3") == explanation.names[first]
+    page.click("path.region[data-region='3']")
+    page.mouse.move(5, 5)
+    assert page.inner_text("#panel h3") == explanation.names[3]
+
+
+def test_the_regions_lie_where_the_features_are(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["picture"]
+    page = open_page(path)
+    page.locator(".picture").first.scroll_into_view_if_needed()
+    box = page.locator(".picture").first.bounding_box()
+    labels = explanation.features.labels[0][0]
+    for y, x in ((3, 3), (20, 60), (40, 8), (62, 62)):
+        at = [box["x"] + (x + 0.5) * box["width"] / 64, box["y"] + (y + 0.5) * box["height"] / 64]
+        found = page.evaluate("([x, y]) => document.elementFromPoint(x, y).dataset.region", at)
+        assert int(found) == labels[y, x]
+
+
+def test_the_keyboard_reaches_everything(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["picture"]
+    page = open_page(path)
+    order = np.argsort(-np.abs(explanation.values), kind="stable")
+    page.focus("path.region[tabindex='0']")
+    assert page.inner_text("#panel h3") == explanation.names[int(order[0])]
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#panel h3") == explanation.names[int(order[2])]
+    page.keyboard.press("Enter")
+    page.keyboard.press("End")
+    assert page.inner_text("#panel h3") == explanation.names[int(order[-1])]
+    assert page.get_attribute(f"path.region[data-region='{order[0]}']", "aria-label").startswith(
+        explanation.names[int(order[0])]
+    )
+    stops = set()
+    here = "(({ id, className, name }) => id || className.baseVal || name || '')(document.activeElement)"
+    page.evaluate("document.activeElement.blur()")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        stops.add(page.evaluate(here))
+    assert {"theme", "print", "method", "sigma", "sigma-number", "region", "save-json", "save-csv"} <= stops
+
+
+def test_hostile_names_stay_text(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["exhaustive"]
+    page = open_page(path)
+    assert HOSTILE in page.inner_text("h1")
+    names = page.eval_on_selector_all("#table-box .name", "all => all.map(each => each.textContent)")
+    assert sorted(names) == sorted(explanation.names)
+    page.get_by_role("button", name=HOSTILE, exact=True).click()
+    assert page.inner_text("#panel h3") == HOSTILE
+    assert page.eval_on_selector_all("img", "all => all.length") == 0
+
+
+def test_downloads(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["exhaustive"]
+    page = open_page(path)
+
+    def saved(button: str) -> bytes:
+        with page.expect_download() as waiting:
+            page.click(button)
+        return Path(waiting.value.path()).read_bytes()
+
+    assert json.loads(saved("#save-json"))["schema"] == "gralis.report/1"
+    rows = list(csv.DictReader(io.StringIO(saved("#save-csv").decode())))
+    by_name = dict(zip(explanation.names, explanation.values, strict=True))
+    assert {row["feature"].lstrip("'"): float(row["phi"]) for row in rows} == by_name
+    assert [row["feature"] for row in rows if row["feature"].startswith("=")] == []
+    archive = saved("#save-archive")
+    (path.parent / "again.gralis").write_bytes(archive)
+    np.testing.assert_array_equal(gralis.load(path.parent / "again.gralis").values, explanation.values)
+
+
+def test_light_and_dark(reports: Any, open_page: Open) -> None:
+    _, path = reports["exhaustive"]
+    ink = "getComputedStyle(document.body).color"
+    light, dark = open_page(path, color_scheme="light"), open_page(path, color_scheme="dark")
+    assert light.evaluate(ink) != dark.evaluate(ink)
+    before = dark.evaluate(ink)
+    light.click("#theme")
+    assert light.evaluate(ink) == before
+
+
+@pytest.mark.parametrize("name", ["shared", "picture"])
+def test_it_fits_a_phone(name: str, reports: Any, open_page: Open) -> None:
+    page = open_page(reports[name][1], viewport={"width": 390, "height": 800}, has_touch=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    if name == "picture":
+        page.tap("path.region[data-region='9']")
+        assert page.inner_text("#panel h3") == reports[name][0].names[9]
+
+
+def test_print_shows_every_row(reports: Any, open_page: Open) -> None:
+    page = open_page(reports["picture"][1])
+    hidden = "[...document.querySelectorAll('#table-box tbody tr')].filter(r => r.offsetHeight === 0).length"
+    assert page.evaluate(hidden) == 4
+    page.emulate_media(media="print")
+    assert page.evaluate(hidden) == 0
+    assert page.is_hidden("#theme")
+
+
+@pytest.mark.parametrize("plan", ["endpoint", "values", "permutation", "independent"])
+def test_every_plan_opens(plan: str, tmp_path: Path, open_page: Open) -> None:
+    explanation = shared(plan=plan)
+    page = open_page(explanation.report(tmp_path / "why.html"))
+    np.testing.assert_array_equal(table(page), explanation.values)
+    assert page.is_hidden("#sigma-box") == (plan == "values")
+
+
+def test_a_folded_ledger_and_many_pixels_open(tmp_path: Path, open_page: Open) -> None:
+    import torch
+
+    n = 30_000
+    folded = gralis.explain(lambda z: torch.tanh(z.mean(1)), torch.ones(n), budget=400)
+    page = open_page(folded.report(tmp_path / "folded.html"))
+    assert len(table(page)) == 400
+    assert "29600 more" in page.inner_text("#figure")
+    heat = gralis.explain(lambda z: z.mean((1, 2, 3)) ** 2, torch.rand(1, 24, 24), budget=512)
+    page = open_page(heat.report(tmp_path / "heat.html"))
+    assert page.locator(".picture image").count() == 2
+
+
+def test_two_baselines_side_by_side(tmp_path: Path, open_page: Open) -> None:
+    explanation, other = shared(), shared(baseline=0.5)
+    page = open_page(explanation.report(tmp_path / "why.html", beside=[other]))
+    text = page.inner_text("#baseline")
+    top, value, _ = explanation.top(1)[0]
+    assert top in text
+    assert words.signed(value) in text
+    assert words.signed(float(other.values[list(other.names).index(top)])) in text

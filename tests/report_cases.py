@@ -1,0 +1,46 @@
+"""Small models and explanations for the report's tests; quick, and with every kind of plan."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+import gralis
+from gralis import Explanation
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def network(n_features: int, seed: int = 0):
+    """A smooth function of n features with interactions."""
+    generator = torch.Generator().manual_seed(seed)
+    weights = torch.randn(n_features, 12, generator=generator, dtype=torch.float64) / n_features**0.5
+    last = torch.randn(12, generator=generator, dtype=torch.float64)
+    return lambda z: torch.tanh(z @ weights) @ last
+
+
+def row(n_features: int, seed: int = 1) -> torch.Tensor:
+    return torch.randn(n_features, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def exhaustive() -> Explanation:
+    names = ["age", "dose", HOSTILE, "weight", "a,b", "=1+1"]
+    return gralis.explain(network(6), row(6), features=gralis.features.columns(names))
+
+
+def shared(**options: object) -> Explanation:
+    return gralis.explain(network(10), row(10), **{"budget": 300, **options})
+
+
+def picture_model(z: torch.Tensor) -> torch.Tensor:
+    """Bright in the upper left and dark in the lower right, and what the two do together."""
+    upper, lower = z[:, :, :32, :32].mean((1, 2, 3)), z[:, :, 32:, 32:].mean((1, 2, 3))
+    middle = z[:, :, 16:48, 16:48].mean((1, 2, 3))
+    return torch.tanh(2 * upper) - lower + upper * middle
+
+
+def picture() -> Explanation:
+    """A 64 pixel image, 16 square regions."""
+    rng = np.random.default_rng(0)
+    x = torch.tensor(rng.random((3, 64, 64)), dtype=torch.float32)
+    return gralis.explain(picture_model, x, features=gralis.features.grid((3, 64, 64), 16), budget=400)

@@ -1,0 +1,108 @@
+"""Every example runs as it stands, and says what it claims to say."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import gralis
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def run(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    state = torch.random.get_rng_state()
+    try:
+        return module.main()
+    finally:
+        torch.random.set_rng_state(state)
+
+
+def share(explanation: gralis.Explanation, mask: np.ndarray) -> float:
+    """The part of sum |phi| that lies on this part of the input."""
+    spread = np.abs(explanation.features.to_input(explanation.values / explanation.features.sizes)[0])
+    return float(spread[mask].sum() / spread.sum())
+
+
+def text(e: Any) -> None:
+    assert list(e.names) == ["[CLS]", "the", "plot", "was", "not", "good", "[SEP]"]
+    assert {name for name, _, _ in e.top(2)} == {"not", "good"}  # the opinion, and what turns it around
+    assert e.values[[0, 6]].tolist() == [0.0, 0.0]  # the same in x and x'
+    assert e.token_html().count("<span") == 7
+
+
+def tabular(e: Any) -> None:
+    assert e.n_features == 30
+    assert e.names[0] == "mean radius"
+    assert e.delta > 0  # row 0 is malignant
+    assert len(e.f_baselines) == 8
+
+
+def one_hot(e: Any) -> None:
+    """price is bilinear in (age, fuel) and linear beside: closed form of phi on those."""
+    assert list(e.names) == ["age", "mileage", "colour", "fuel"]
+    assert e.values[1] == pytest.approx(3.0, abs=1e-4)
+    assert e.values[2] == pytest.approx(2.0, abs=1e-4)
+    assert e.shapley().values == pytest.approx([3.0, 3.0, 2.0, 5 + 0.5 * 6.0], abs=1e-4)
+
+
+def missing_values(e: Any) -> None:
+    assert list(e.names) == ["age", "income", "debt"]
+    assert e.top(1)[0][0] in ("income", "debt")
+    assert e.values[1] > 1.0  # hidden: 1.5 and the debt that counts twice
+
+
+def volume(e: Any) -> None:
+    assert e.to_input().shape == (1, 12, 16, 16)
+    lesion = np.zeros((1, 12, 16, 16), dtype=bool)
+    lesion[0, 3:8, 4:9, 5:10] = True
+    assert share(e, lesion) > 5 * lesion.mean()
+
+
+def segmentation_output(e: Any) -> None:
+    reach = np.zeros((3, 24, 24), dtype=bool)
+    reach[:, 0:18, 0:18] = True  # patches within three pixels of the region
+    assert share(e, ~reach) == pytest.approx(0.0, abs=1e-6)
+
+
+def detection_output(e: Any) -> None:
+    assert e.n_features == 16
+    assert e.top(1)[0][1] != 0
+
+
+def layers(both: Any) -> None:
+    assert [level.explanation.n_features for level in both.levels] == [9, 9]
+    for level in both.levels:
+        assert level.estimate.values.sum() == pytest.approx(level.explanation.values.sum(), abs=1e-6)
+
+
+def black_box(e: Any) -> None:
+    assert e.values.sum() == pytest.approx(e.delta, abs=1e-9)
+    assert e.cost.n_gradients == 0
+    assert all(name.startswith("mean") for name in e.names)
+
+
+CLAIMS = {
+    f.__name__: f
+    for f in (text, tabular, one_hot, missing_values, volume, segmentation_output, detection_output, layers, black_box)
+}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if name == "text":
+        pytest.importorskip("transformers")
+    CLAIMS[name](run(name))  # an example without a claim fails here
+    printed = capsys.readouterr().out
+    assert re.search(r"F\(x\)|phi|weights", printed)
