@@ -45,9 +45,9 @@ class CoordinateNames(Sequence[str]):
 
 def checked(names: Sequence[str], n_features: int) -> Sequence[str]:
     """The names as a tuple (or as they are, if made on demand), one per feature; the same name may occur twice."""
-    given = length(names)
-    if given != n_features:
-        got = repr(names) if given is None else f"{given} names"
+    n_names = length(names)
+    if n_names != n_features:
+        got = repr(names) if n_names is None else f"{n_names} names"
         raise bad("names", "Features", f"a sequence with one name per feature, {n_features} in all", got)
     if isinstance(names, CoordinateNames):
         return names

@@ -122,7 +122,7 @@ class _Split(Evaluator):
             batch_size=max(own.batch_size, cost.batch_size),
             bytes_per_point=max(own.bytes_per_point, cost.bytes_per_point),
         )
-        self._progress(cost.n_gradients)
+        self._engine.progress(cost.n_gradients)
         return answer
 
 

@@ -16,7 +16,8 @@ import os
 import re
 import secrets
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,6 +42,28 @@ class Entry:
     files: dict[str, list[Any]]  # name within the folder: size, sha256
 
 
+class Entries(MutableMapping[int, Entry]):
+    """The entries by block, packed: ten million ids should not fill the memory."""
+
+    def __init__(self) -> None:
+        self._packed: dict[int, bytes] = {}
+
+    def __getitem__(self, block: int) -> Entry:
+        return Entry(**json.loads(zlib.decompress(self._packed[block])))
+
+    def __setitem__(self, block: int, entry: Entry) -> None:
+        self._packed[block] = zlib.compress(json.dumps(asdict(entry)).encode())
+
+    def __delitem__(self, block: int) -> None:
+        del self._packed[block]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
 def table_name(table: str, block: int) -> str:
     return f"{table}/{block:08d}.parquet"
 
@@ -49,7 +72,7 @@ def ledger_name(item_id: str) -> str:
     """Where the explanation of an input is: a hash, so that no id can name a place of its own.
 
     >>> ledger_name("../../etc/passwd")
-    'ledgers/cdb7d0bf2ae3e5e8e0f75a0a6ffcf5b7.gralis'
+    'ledgers/3754d6cb3a38e1185e5b382d5f3ef3f1.gralis'
     """
     return f"ledgers/{hashlib.sha256(item_id.encode()).hexdigest()[:32]}.gralis"
 
@@ -59,7 +82,7 @@ class Store:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.entries: dict[int, Entry] = {}
+        self.entries = Entries()
         self.settings: dict[str, Any] = {}
 
     @classmethod
@@ -166,18 +189,18 @@ class Store:
 
     def _read_manifest(self) -> bool:
         """The entries that can be trusted; True if there were lines that cannot."""
-        self.entries = {}
+        self.entries = Entries()
+        torn = False
         try:
-            lines = (self.path / "manifest.jsonl").read_bytes().split(b"\n")
+            with (self.path / "manifest.jsonl").open("rb") as lines:
+                for line in lines:
+                    entry = self._entry(line)
+                    if entry is None:  # altered, or what a killed run was writing
+                        torn = True
+                    else:
+                        self.entries[entry.block] = entry
         except FileNotFoundError:
             return False
-        torn = lines.pop() != b""  # what a killed run was writing
-        for line in lines:
-            entry = self._entry(line)
-            if entry is None:
-                torn = True
-            else:
-                self.entries[entry.block] = entry
         return torn
 
     def _line(self, entry: Entry) -> bytes:
@@ -187,8 +210,9 @@ class Store:
     def _entry(self, line: bytes) -> Entry | None:
         try:
             digest, _, text = line.decode("ascii").partition(" ")
-            if digest != self._digest(text):
+            if not text.endswith("\n") or digest != self._digest(text[:-1]):
                 return None
+            text = text[:-1]
             entry = Entry(**json.loads(text))
         except (ValueError, TypeError):
             return None
