@@ -12,7 +12,7 @@ BENCH_STAMP := .venv/.installed-bench
 DOCS_STAMP := .venv/.installed-docs
 INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 
-BENCHMARKS := exact accuracy overhead scale coverage certificate shapley targets batch deletion
+BENCHMARKS := exact accuracy overhead scale coverage certificate shapley targets batch deletion many
 RESULTS := $(BENCHMARKS:%=benchmarks/results/%.json)
 
 # pytest-xdist runs one worker per core: one thread each.

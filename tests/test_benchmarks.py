@@ -7,6 +7,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
 from threadpoolctl import threadpool_limits
 
 import gralis
@@ -139,3 +140,17 @@ def test_targets_and_batch_compare_like_with_like(benchmark, monkeypatch):
     row = sixteen["models"]["tanh"]
     assert row["rmse_one_call"] < 2 * row["rmse_sixteen_calls"]
     assert "16 inputs" in batch.show(sixteen)
+
+
+def test_many_compares_the_engine_with_the_same_work_and_sees_memory(benchmark, monkeypatch):
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("psutil")
+    many = benchmark("many")
+    monkeypatch.setattr(many, "_alone", lambda what, n: json.dumps(many.in_this_process(what, n)))
+    monkeypatch.setattr(many, "workers", lambda quick: None)
+    before = torch.get_num_threads()
+    result = many.run(quick=True)
+    torch.set_num_threads(before)
+    assert result["throughput"]["ratio"] == result["throughput"]["engine"][0] / result["throughput"]["bare"][0]
+    assert result["memory"]["peak_bytes"][1] >= result["memory"]["peak_bytes"][0] > 2**20
+    assert "over the bare model" in many.show(result)

@@ -7,7 +7,19 @@
 (4,)
 """
 
-from gralis import baselines, canonical, certificates, faithfulness, features, games, methods, models, plans, targets
+from gralis import (
+    baselines,
+    canonical,
+    certificates,
+    faithfulness,
+    features,
+    games,
+    many,
+    methods,
+    models,
+    plans,
+    targets,
+)
 from gralis.agreement import Replay
 from gralis.archive import load
 from gralis.batch import explain_batch
@@ -20,6 +32,7 @@ from gralis.features import Features
 from gralis.granularity import Granularity, granularity
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
+from gralis.many import explain_many, global_importance
 from gralis.models import Model
 from gralis.multiscale import MultiScale, multiscale
 from gralis.replay import replay
@@ -54,12 +67,15 @@ __all__ = [
     "cost",
     "explain",
     "explain_batch",
+    "explain_many",
     "faithfulness",
     "features",
     "games",
+    "global_importance",
     "granularity",
     "hoeffding",
     "load",
+    "many",
     "methods",
     "models",
     "multiscale",

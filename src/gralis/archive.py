@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -17,7 +18,7 @@ from gralis.estimators import Estimate
 from gralis.evaluate import Cost
 from gralis.explanation import Explanation
 from gralis.features import Features
-from gralis.files import read_arrays, write_arrays
+from gralis.files import put_arrays, read_arrays, write_arrays
 from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian, Kernel, MaskKernel, SizeKernel, Uniform
 from gralis.laws import Array, Law, Masks
@@ -81,7 +82,17 @@ class Forgotten:
 
 def save(explanation: Explanation, path: str | Path) -> Path:
     """Write everything but the model to one file, atomically; `load` reads it back."""
-    e = explanation
+    return write_arrays(path, *_contents(explanation))
+
+
+def to_bytes(explanation: Explanation) -> bytes:
+    """What `save` would write."""
+    stream = io.BytesIO()
+    put_arrays(stream, *_contents(explanation))
+    return stream.getvalue()
+
+
+def _contents(e: Explanation) -> tuple[Arrays, Meta]:
     arrays: Arrays = {
         "values": e.values,
         "departures": e.estimate.departures,
@@ -118,7 +129,7 @@ def save(explanation: Explanation, path: str | Path) -> Path:
         ]
     else:
         arrays |= {f"ledger.{name}": column for name, column in e.ledger.arrays().items()}
-    return write_arrays(path, arrays, plain(meta))
+    return arrays, plain(meta)
 
 
 def load(path: str | Path) -> Explanation:

@@ -51,16 +51,16 @@ def explain_batch(
         for x, own, partition in zip(inputs, targets, features, strict=True)
     ]
     found: dict[int, Explanation] = {}
-    for places in _alike(problems).values():
-        run = begin([problems[k] for k in places], given)
-        found.update(zip(places, _on_shared_rays(run, given), strict=True))
+    for places in alike(problems).values():
+        found.update(zip(places, on_shared_rays([problems[k] for k in places], given), strict=True))
     return Explanations(
         tuple(found[k] for k in range(len(problems))), tuple(f"input {k}" for k in range(len(problems)))
     )
 
 
-def _on_shared_rays(run: Run, given: Mapping[str, Any]) -> list[Explanation]:
-    """The results of one run; those that the shared rays suit badly are explained alone."""
+def on_shared_rays(problems: Sequence[Problem], given: Mapping[str, Any]) -> list[Explanation]:
+    """The results of one run on problems that are alike; those that the shared rays suit badly are explained alone."""
+    run = begin(problems, given)
     results = list(run.results())
     for place, found in enumerate(results):
         if len(results) > 1 and not found.estimate.exact and _worth(found, run) < _WORTH:
@@ -90,7 +90,7 @@ def _worth(found: Explanation, run: Run) -> float:
     return float((mine[moving] / drawn[moving]).min(initial=1.0))
 
 
-def _alike(problems: Sequence[Problem]) -> dict[object, list[int]]:
+def alike(problems: Sequence[Problem]) -> dict[object, list[int]]:
     """The places of problems that can share rays: as many features and baselines, inputs of one shape."""
     groups: dict[object, list[int]] = {}
     for place, problem in enumerate(problems):

@@ -101,12 +101,16 @@ class Evaluator:
 
     def evaluate(self, sheet: Sheet, *, values: bool) -> tuple[Ledger, ...]:
         """The ledger rows of a sheet for every question: gradients at its points, and v(T) if `values`."""
-        gradient = self._gather(sheet.n_points, lambda consume: self.stream(sheet, consume))
+        gradient = self.gradients(sheet)
         if values:
             known = self.values(sheet.masks, sheet.baseline)
         else:
             known = np.full((self.n_questions, sheet.n_rays), np.nan)
         return tuple(Ledger.record(sheet, *answer) for answer in zip(gradient, known, strict=True))
+
+    def gradients(self, sheet: Sheet) -> list[Array]:
+        """The gradients at the points of a sheet, of every question (n_points, n_features)."""
+        return self._gather(sheet.n_points, lambda consume: self.stream(sheet, consume))
 
     def again(self, ledger: Ledger) -> tuple[Ledger, ...]:
         """The same rows, evaluated with this problem's model; values where the ledger has them."""

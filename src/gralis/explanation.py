@@ -186,7 +186,8 @@ class Explanation:
         widest = float(self._half_widths(probability(level, "level", "budget_for")).max())
         if np.isnan(widest) or not self.delta:
             raise GralisError("No budget can be named: the half-widths are unknown, or F(x) = F(x').")
-        needed = int(np.ceil(spent * max(1.0, (widest / (tolerance * abs(self.delta))) ** 2)))
+        times = widest / max(tolerance * abs(self.delta), np.finfo(float).tiny)
+        needed = int(np.ceil(spent * max(1.0, min(times, 1e100) ** 2)))  # a square beyond it would overflow
         if self.plan["estimator"] != "shapley":
             return needed
         n_baselines, moving = len(self.baseline_weights), int((self.squared_distance > 0).any(0).sum())

@@ -24,6 +24,8 @@ from gralis.labels import (
     describe,
     fit,
     integers,
+    length,
+    reasonable,
     renumber,
     several,
     shape_of,
@@ -176,12 +178,14 @@ def columns(
     >>> row.names, row.labels[0].tolist()
     (('age', 'color'), [0, 1, 1])
     """
-    if isinstance(names, str) or not len(names):
+    if not length(names):
         raise bad("names", "columns", "a non-empty list of column names", repr(names))
+    if groups is not None and not isinstance(groups, Mapping):
+        raise bad("groups", "columns", "a mapping group -> non-empty list of columns", describe(groups))
     names = checked(names, len(names))
     owner: dict[str, str] = {}  # column -> its group
     for group, members in (groups or {}).items():
-        if isinstance(members, str) or not len(members):
+        if not length(members):
             raise bad("groups", "columns", "a mapping group -> non-empty list of columns", f"{group!r}: {members!r}")
         for column in map(str, members):
             if [str(name) for name in names].count(column) != 1:
@@ -193,7 +197,7 @@ def columns(
     keys = [("group", owner[str(c)]) if str(c) in owner else (i, str(c)) for i, c in enumerate(names)]
     number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     found = Features((np.array([number[key] for key in keys]),), [name for _, name in number], "columns")
-    return found.jumping(discrete) if len(discrete) else found
+    return found if length(discrete) == 0 else found.jumping(discrete)
 
 
 def grid(shape: object, patch: int | Sequence[int]) -> Features:
@@ -210,8 +214,8 @@ def grid(shape: object, patch: int | Sequence[int]) -> Features:
     if not 0 < len(sides) <= min(3, len(full)) or not all(whole(side, 1) for side in sides):
         allowed = f"a positive int, or one per axis, for at most the last {min(3, len(full))} axes of {full}"
         raise bad("patch", "grid", allowed, repr(patch))
-    sides = tuple(int(side) for side in sides)
     spatial = full[len(full) - len(sides) :]
+    sides = tuple(min(int(side), max(size, 1)) for side, size in zip(sides, spatial, strict=True))
     counts = tuple(-(-size // side) for size, side in zip(spatial, sides, strict=True))
     places = np.ix_(*(np.arange(size) // side for size, side in zip(spatial, sides, strict=True)))
     labels = np.broadcast_to(np.ravel_multi_index(places, counts), full)
@@ -318,9 +322,11 @@ def windows(length: int, width: int, channels: int | None = None) -> Features:
     >>> windows(10, 4).names, windows(10, 4, channels=2).sizes.tolist()
     (('t0-3', 't4-7', 't8-9'), [8, 8, 4])
     """
-    for value, name in ((length, "length"), (width, "width"), (channels or 1, "channels")):
+    for value, name in ((length, "length"), (width, "width"), (1 if channels is None else channels, "channels")):
         if not whole(value, 1):
             raise bad(name, "windows", "an int >= 1", repr(value))
+    reasonable((int(channels or 1), int(length)), "windows")
+    width = min(width, length)
     steps = np.arange(length) // width
     labels = steps if channels is None else np.broadcast_to(steps, (channels, length))
     starts = range(0, length, width)

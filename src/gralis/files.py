@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,18 +34,12 @@ _BROKEN += (AttributeError, IndexError, KeyError, RuntimeError, TypeError, Value
 def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Path:
     """Write arrays and meta to path: first to a temporary file beside it, then renamed, so never half a file."""
     path = Path(path)
-    blobs = {name: _npy(np.asarray(array, order="C")) for name, array in arrays.items()}
-    text = json.dumps(
-        {"schema": SCHEMA, "sha256": {name: hashlib.sha256(b).hexdigest() for name, b in blobs.items()}, **meta},
-        allow_nan=True,
-    )
     if not path.parent.is_dir():
         raise GralisError(f"Cannot write {path}: the folder {path.parent} does not exist.")
     temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
     try:
-        with temporary.open("xb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-            for name, blob in {"meta.json": text.encode(), **{f"{k}.npy": b for k, b in blobs.items()}}.items():
-                archive.writestr(_member(name, stream.tell()), blob)
+        with temporary.open("xb") as stream:
+            put_arrays(stream, arrays, meta)
         os.replace(temporary, path)
     except BaseException as error:
         with suppress(OSError):  # the first error is the one to tell
@@ -54,6 +48,18 @@ def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Map
             raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
         raise
     return path
+
+
+def put_arrays(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+    """Write arrays and meta to an open file; the same content, the same bytes."""
+    blobs = {name: _npy(np.asarray(array, order="C")) for name, array in arrays.items()}
+    text = json.dumps(
+        {"schema": SCHEMA, "sha256": {name: hashlib.sha256(b).hexdigest() for name, b in blobs.items()}, **meta},
+        allow_nan=True,
+    )
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, blob in {"meta.json": text.encode(), **{f"{k}.npy": b for k, b in blobs.items()}}.items():
+            archive.writestr(_member(name, stream.tell()), blob)
 
 
 def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -70,7 +76,7 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, NDArray[Any]], d
             arrays = {name: _mapped(path, archive, members[f"{name}.npy"], digest) for name, digest in digests.items()}
     except _BROKEN as error:
         raise GralisError(f"{path} is not a whole gralis file ({error}); it may be truncated or altered.") from error
-    if schema > SCHEMA:
+    if schema not in range(1, SCHEMA + 1):
         raise GralisError(f"{path} has schema {schema}, this gralis reads up to {SCHEMA}; update gralis.")
     if found != kind:
         raise GralisError(f"{path} holds another kind of content: wanted {kind}, found {found}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, TypeAlias, TypeGuard
@@ -14,6 +15,9 @@ from gralis.errors import GralisError, bad
 
 Labels: TypeAlias = NDArray[np.int64]
 Shape: TypeAlias = tuple[int, ...]
+
+MOST = 2**28  # coordinates of an input
+_MOST_AXES = 32
 
 
 def to_numpy(values: object) -> NDArray[Any]:
@@ -125,10 +129,17 @@ def shapes_of(shape_or_x: object, owner: str) -> tuple[Shape, ...]:
         shape_or_x = (shape_or_x,)
     if isinstance(shape_or_x, tuple | list):
         if all(whole(size, 1) for size in shape_or_x):
-            return (tuple(int(size) for size in shape_or_x),)
+            return (reasonable(tuple(int(size) for size in shape_or_x), owner),)
         if not any(isinstance(part, Integral) for part in shape_or_x):
             return tuple(shape for part in shape_or_x for shape in shapes_of(part, owner))
     raise bad("shape", owner, "a shape with sizes >= 1, an array, or a tuple of these", describe(shape_or_x))
+
+
+def reasonable(shape: Shape, owner: str) -> Shape:
+    """The shape, if an array of it could exist: a slip of the keyboard should not fill the memory."""
+    if math.prod(shape) > MOST or len(shape) > _MOST_AXES:
+        raise bad("shape", owner, f"of at most {MOST} numbers on {_MOST_AXES} axes", describe(shape))
+    return shape
 
 
 def shape_of(shape_or_x: object, owner: str) -> Shape:
@@ -142,6 +153,14 @@ def shape_of(shape_or_x: object, owner: str) -> Shape:
 def whole(value: object, least: int) -> bool:
     """Whether value is an int >= least (True and False are not)."""
     return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
+
+
+def length(value: object) -> int | None:
+    """How many entries a list or an array has; None for text and whatever has no length."""
+    try:
+        return None if isinstance(value, str) else len(value)  # type: ignore[arg-type]
+    except TypeError:  # arrays without axes have the method, but no length
+        return None
 
 
 def describe(value: object) -> str:

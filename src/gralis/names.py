@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
 
 from gralis.errors import bad
-from gralis.labels import Shape
+from gralis.labels import Shape, length
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class CoordinateNames(Sequence[str]):
 
 def checked(names: Sequence[str], n_features: int) -> Sequence[str]:
     """The names as a tuple (or as they are, if made on demand), one per feature; the same name may occur twice."""
-    countable = isinstance(names, Sized) and not isinstance(names, str)
-    if not countable or len(names) != n_features:
-        got = f"{len(names)} names" if countable else repr(names)
+    n_names = length(names)
+    if n_names != n_features:
+        got = repr(names) if n_names is None else f"{n_names} names"
         raise bad("names", "Features", f"a sequence with one name per feature, {n_features} in all", got)
     if isinstance(names, CoordinateNames):
         return names

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from numbers import Real
+from numbers import Integral, Real
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -16,6 +15,8 @@ from gralis.labels import Shape, whole
 
 ChannelAxis: TypeAlias = int | Literal["auto"] | None
 Float64: TypeAlias = NDArray[np.float64]
+
+_WIDEST = 10_000  # pixels
 
 
 @runtime_checkable
@@ -110,7 +111,7 @@ def mean_color(channel_axis: ChannelAxis = "auto") -> Recipe:
     >>> mean_color().point(np.array([[[0.0, 2.0]], [[4.0, 6.0]]]), 0).ravel().tolist()
     [1.0, 5.0]
     """
-    return _MeanColor(channel_axis)
+    return _MeanColor(_checked(channel_axis, "mean_color"))
 
 
 def blur(sigma: float | None = None, channel_axis: ChannelAxis = "auto") -> Recipe:
@@ -121,9 +122,9 @@ def blur(sigma: float | None = None, channel_axis: ChannelAxis = "auto") -> Reci
     >>> blur(sigma=8)
     blur(sigma=8)
     """
-    if sigma is not None and (not isinstance(sigma, Real) or not 0 < sigma < math.inf):
-        raise bad("sigma", "blur", "a float > 0, or None", repr(sigma))
-    return _Blur(sigma, channel_axis)
+    if sigma is not None and (not isinstance(sigma, Real) or not 0 < sigma <= _WIDEST):
+        raise bad("sigma", "blur", f"a float > 0 and at most {_WIDEST}, or None", repr(sigma))
+    return _Blur(sigma, _checked(channel_axis, "blur"))
 
 
 def noise(seed: int = 0, channel_axis: ChannelAxis = "auto") -> Recipe:
@@ -134,7 +135,7 @@ def noise(seed: int = 0, channel_axis: ChannelAxis = "auto") -> Recipe:
     """
     if not whole(seed, 0):
         raise bad("seed", "noise", "an int >= 0", repr(seed))
-    return _Noise(seed, channel_axis)
+    return _Noise(seed, _checked(channel_axis, "noise"))
 
 
 #: The names `explain(baseline=...)` knows.
@@ -145,6 +146,13 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
     "blur": blur,
     "noise": noise,
 }
+
+
+def _checked(channel_axis: ChannelAxis, owner: str) -> ChannelAxis:
+    named = isinstance(channel_axis, str) and channel_axis == "auto"
+    if named or channel_axis is None or (isinstance(channel_axis, Integral) and not isinstance(channel_axis, bool)):
+        return channel_axis
+    raise bad("channel_axis", owner, "'auto', None or an axis", repr(channel_axis))
 
 
 def _spatial(shape: Shape, channel_axis: ChannelAxis, owner: str) -> tuple[int, ...]:

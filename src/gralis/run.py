@@ -53,6 +53,10 @@ class Run:
         self._evaluator = Evaluator(problems, batch_size=options.batch_size, max_memory=options.max_memory)
         self._seconds = 0.0
 
+    def use(self, evaluator: Evaluator) -> None:
+        """Have the rays evaluated by another evaluator of the same problems: one that shares them out, say."""
+        self._evaluator = evaluator
+
     @property
     def n_targets(self) -> int:
         return len(self.problem.targets)

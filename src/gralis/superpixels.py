@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from gralis.errors import GralisError, bad
-from gralis.labels import Labels, Shape, to_numpy, whole
+from gralis.labels import Labels, Shape, describe, to_numpy, whole
 
 ChannelAxis: TypeAlias = int | Literal["auto"] | None
 
@@ -29,7 +29,10 @@ def segment(
         raise bad("compactness", "slic", "a float > 0", repr(compactness))
     if not isinstance(sigma, Real) or not 0 <= sigma < math.inf:
         raise bad("sigma", "slic", "a float >= 0", repr(sigma))
-    pixels = to_numpy(image)
+    try:
+        pixels = to_numpy(image)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise bad("image", "slic", "an array of real numbers", f"{describe(image)} ({error})") from error
     if pixels.dtype.kind not in "biuf":
         raise bad("image", "slic", "an array of real numbers", f"dtype {pixels.dtype}")
     axis = _channel_axis(pixels.shape, channel_axis)

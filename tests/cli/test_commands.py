@@ -213,7 +213,7 @@ def test_the_examples_of_help_run(gralis_run, folder, name, monkeypatch) -> None
 def test_help_names_the_commands_and_no_command_is_help(gralis_run) -> None:
     code, out, _ = gralis_run("--help")
     assert code == 0
-    for name in ("demo", "explain", "report", "verify", "replay"):
+    for name in ("demo", "explain", "batch", "report", "verify", "replay"):
         assert re.search(rf"\b{name}\b", out)
     assert gralis_run("--version")[:2] == (0, f"gralis {gralis.__version__}\n")
     code, out, error = gralis_run()

@@ -1,0 +1,55 @@
+"""One run at a time in a folder: a lock that the system lets go of when its process ends, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from gralis.errors import GralisError
+
+_mine: set[Path] = set()  # locks are the process's: within it, this set tells them apart
+_guard = threading.Lock()
+
+
+class Lock:
+    """Held from entering to leaving. The file stays; only a lock on it means anything, so a dead run leaves none."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder.resolve() / "lock"
+        self._file = -1
+
+    def __enter__(self) -> Lock:
+        with _guard:
+            if self._path in _mine:
+                raise self._taken(str(os.getpid()))
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
+                holder = os.read(file, 32).decode(errors="replace").strip()
+                os.close(file)
+                raise self._taken(holder) from None
+            except OSError as error:
+                os.close(file)
+                raise GralisError(f"{self._path} cannot be locked ({error.strerror}); use another disk.") from error
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+            self._file = file
+            _mine.add(self._path)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _guard:
+            _mine.discard(self._path)
+            os.close(self._file)
+
+    def _taken(self, holder: str) -> GralisError:
+        return GralisError(
+            f"Another run (process {holder or 'unknown'}) is writing to {self._path.parent}; wait for it, or choose "
+            f"another folder with out=."
+        )

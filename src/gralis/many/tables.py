@@ -1,0 +1,160 @@
+"""The two tables of a run, as Parquet: one row per input and feature, and one row per input.
+
+Every file says which version of the schema it has; there is a reader for each version there ever was.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gralis.archive import plain
+from gralis.errors import GralisError
+from gralis.explanation import Explanation
+
+SCHEMA = "gralis.many/1"
+_KEY = b"gralis.schema"
+_VALUES = {"input": "string", "feature": "int32", "name": "string", "phi": "f8", "stderr": "f8", "half_width": "f8"}
+_INPUTS = {
+    "input": "string",
+    "failure": "string",  # why there is no result; null: there is one
+    "label": "string",
+    "target": "string",
+    "n_features": "int64",
+    "f_x": "f8",
+    "f_baseline": "f8",
+    "sum_phi": "f8",
+    "residual": "f8",  # F(x) - F(x') - sum of phi
+    "residual_path": "f8",  # the three parts of it; null unless asked for
+    "residual_numerical": "f8",
+    "residual_kernel": "f8",
+    "certificate": "f8",  # the widest half-width
+    "certificate_sum": "f8",  # how far off the sum of phi may be
+    "certificate_level": "f8",
+    "certificate_kind": "string",
+    "method": "string",
+    "n_gradients": "int64",
+    "n_forwards": "int64",
+    "n_rays": "int64",
+    "provenance": "string",  # JSON
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one input: an explanation, or the reason why there is none."""
+
+    id: str
+    label: str | None = None
+    explanation: Explanation | None = None
+    failure: str | None = None
+
+
+def arrow(module: str = "pyarrow") -> Any:
+    """pyarrow, or the sentence that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise GralisError('Result tables need pyarrow: pip install "gralis[many]".') from error
+
+
+def pack(outcomes: Sequence[Outcome], level: float, *, split: bool) -> tuple[bytes, bytes]:
+    """The values table and the inputs table of a block, as Parquet files; the same outcomes, the same bytes."""
+    pa = arrow()
+    inputs: list[dict[str, Any]] = []
+    columns: dict[str, list[Any]] = {name: [] for name in _VALUES}
+    for outcome in outcomes:
+        found = outcome.explanation
+        row: dict[str, Any] = {"input": outcome.id, "label": outcome.label, "failure": outcome.failure}
+        if found is not None:
+            certificate = found.certificate(1 - level)
+            half_widths = certificate.half_widths
+            row |= _about(found, split) | {
+                "certificate": float(half_widths.max()),
+                "certificate_sum": certificate.aggregate,
+                "certificate_level": level,
+                "certificate_kind": certificate.kind,
+            }
+            n = found.n_features
+            columns["input"].append(pa.repeat(outcome.id, n))
+            columns["feature"].append(pa.array(np.arange(n, dtype=np.int32)))
+            columns["name"].append(pa.array(list(found.names), pa.string()))
+            for name, numbers in (("phi", found.values), ("stderr", found.stderr), ("half_width", half_widths)):
+                columns[name].append(pa.array(np.asarray(numbers, dtype=np.float64)))
+        inputs.append(row)
+    values_schema, inputs_schema = _schema(_VALUES), _schema(_INPUTS)
+    parts = [pa.chunked_array(columns[name], values_schema.field(name).type).combine_chunks() for name in _VALUES]
+    values = pa.Table.from_arrays(parts, schema=values_schema)
+    rows = pa.Table.from_pylist(inputs, schema=inputs_schema)
+    return _parquet(values), _parquet(rows)
+
+
+def _about(found: Explanation, split: bool) -> dict[str, Any]:
+    total = float(found.values.sum())
+    about = {
+        "target": str(found.provenance["target"]),
+        "n_features": found.n_features,
+        "f_x": found.f_x,
+        "f_baseline": found.f_baseline,
+        "sum_phi": total,
+        "residual": found.delta - total,
+        "method": found.method,
+        "n_gradients": found.cost.n_gradients,
+        "n_forwards": found.cost.n_forwards,
+        "n_rays": found.cost.n_rays,
+        "provenance": json.dumps(plain({**found.provenance, "plan": found.plan})),
+    }
+    if split:
+        parts = found.residual
+        about |= {f"residual_{name}": getattr(parts, name).value for name in ("path", "numerical", "kernel")}
+    return about
+
+
+def unpack(content: bytes, name: str, table: str) -> Any:
+    """The table ("values" or "inputs") in a Parquet file, checked column by column."""
+    pa = arrow()
+    parquet = arrow("pyarrow.parquet")
+    try:
+        found = parquet.read_table(io.BytesIO(content))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        first = str(error).partition("\n")[0]
+        raise GralisError(f"{name} is not a whole Parquet file ({first}).") from error
+    version = (found.schema.metadata or {}).get(_KEY, b"none").decode(errors="replace")
+    if version not in _READERS:
+        raise GralisError(
+            f"{name} has the schema {version!r}; this gralis reads {', '.join(_READERS)}: update gralis if it is newer."
+        )
+    return _READERS[version](found, name, table)
+
+
+def _read_1(found: Any, name: str, table: str) -> Any:
+    wanted = _schema(_VALUES if table == "values" else _INPUTS)
+    if not found.schema.equals(wanted):
+        raise GralisError(f"{name} does not have the columns of a {table} table of {SCHEMA}; it may be altered.")
+    return found
+
+
+_READERS = {SCHEMA: _read_1}
+
+
+def empty(table: str) -> Any:
+    """A table without rows."""
+    return _schema(_VALUES if table == "values" else _INPUTS).empty_table()
+
+
+def _schema(columns: dict[str, str]) -> Any:
+    pa = arrow()
+    kinds = {"string": pa.string(), "f8": pa.float64(), "int32": pa.int32(), "int64": pa.int64()}
+    return pa.schema([(name, kinds[kind]) for name, kind in columns.items()], metadata={_KEY: SCHEMA.encode()})
+
+
+def _parquet(table: Any) -> bytes:
+    stream = io.BytesIO()
+    arrow("pyarrow.parquet").write_table(table, stream, compression="zstd")
+    return stream.getvalue()

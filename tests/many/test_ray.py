@@ -1,0 +1,143 @@
+"""The Ray engine: the same results as in one process, whatever happens to the workers."""
+
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import gralis
+from gralis.errors import GralisError
+from many import small
+from many.test_faults import contents, start
+
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    here = {"env_vars": {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=10**8, runtime_env=here)
+    yield
+    ray.shutdown()
+
+
+def phi(results):
+    return results.values_table()["phi"].to_numpy()
+
+
+def test_two_workers_find_what_one_process_finds(cluster, tmp_path):
+    alone = small.explain(tmp_path / "local")
+    together = small.explain(tmp_path / "ray", engine="ray", workers=2)
+    assert list(together.ids) == list(alone.ids)
+    assert together.n_failures == 0
+    assert np.abs(phi(together) - phi(alone)).max() <= 1e-6
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")  # same batches, one thread each: even the bits
+    assert ray.is_initialized()  # a cluster that was there stays
+
+
+def test_failures_and_labels_travel(cluster, tmp_path):
+    inputs = [(row, k) for k, row in enumerate(small.inputs()[:5])]
+    inputs[2] = (torch.full((6,), torch.nan), 2)
+    inputs[3] = ("no input", 3)
+    options = {"target": 1, "budget": 120, "block_size": 2, "progress": False}
+    alone = gralis.explain_many(small.network(), inputs, out=tmp_path / "local", **options)
+    together = gralis.explain_many(small.network(), inputs, out=tmp_path / "ray", engine="ray", workers=2, **options)
+    assert together.failures == alone.failures
+    assert together.inputs_table()["label"].to_pylist() == alone.inputs_table()["label"].to_pylist()
+    with pytest.raises(GralisError, match="Input '2'"):
+        gralis.explain_many(
+            small.network(), inputs, out=tmp_path / "strict", engine="ray", workers=1, strict=True, **options
+        )
+
+
+class Homeless:
+    """A model whose code no worker can find."""
+
+    def __call__(self, x):
+        return x.sum(1)
+
+    def __reduce__(self):
+        return Homeless._gone, ()
+
+    @staticmethod
+    def _gone():
+        raise ImportError("no module of this name here")
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_a_worker_that_dies_is_replaced_and_its_inputs_are_done_again(cluster, tmp_path, always):
+    x = small.inputs().clone()
+    x[7, 0] = 60.0
+    mark = tmp_path / "mark"
+    options = {"target": 0, "budget": 120, "block_size": 3, "progress": False}
+    found = gralis.explain_many(small.Deadly(mark, always), x, out=tmp_path / "ray", engine="ray", workers=2, **options)
+    assert mark.exists()
+    calm = gralis.explain_many(small.network(), x, out=tmp_path / "local", **options)
+    assert list(found.ids) == list(calm.ids)
+    if always:
+        assert [failure.id for failure in found.failures] == ["6", "7", "8"]
+        assert all("workers died" in failure.reason for failure in found.failures)
+        others = [name not in ("6", "7", "8") for name in calm.values_table()["input"].to_pylist()]
+        assert phi(found) == pytest.approx(phi(calm)[others], abs=1e-6)
+    else:
+        assert found.n_failures == 0
+        assert phi(found) == pytest.approx(phi(calm), abs=1e-6)
+
+
+def test_a_model_that_cannot_travel_is_one_sentence_at_once(cluster, tmp_path):
+    with pytest.raises(GralisError, match="workers cannot"):
+        gralis.explain_many(Homeless(), small.inputs(), out=tmp_path, engine="ray", workers=1, budget=120)
+
+
+def test_a_ray_data_set_is_read_row_by_row(cluster, tmp_path):
+    rows = [{"id": f"r{k}", "label": k % 2, "data": row} for k, row in enumerate(small.inputs().numpy()[:6])]
+    options = {"target": 0, "budget": 120, "block_size": 2, "progress": False}
+    found = gralis.explain_many(small.network(), ray.data.from_items(rows), out=tmp_path / "data", **options)
+    named = gralis.explain_many(
+        small.network(), small.inputs()[:6], ids=[f"r{k}" for k in range(6)], out=tmp_path / "named", **options
+    )
+    assert found.values_table().equals(named.values_table())
+    assert found.inputs_table()["label"].to_pylist() == list("010101")
+
+
+def test_one_input_split_over_workers_is_the_input_explained_alone(cluster):
+    from gralis.many import explain_split
+
+    net, x = small.network(), small.inputs()[0]
+    wide = nn.Sequential(nn.Linear(12, 9), nn.Tanh(), nn.Linear(9, 1)).eval()
+    for model, point, options in (
+        (net, x, {"target": 2, "budget": 120}),
+        (wide, torch.linspace(-1, 1, 12), {"budget": 400}),
+        (wide, torch.linspace(-1, 1, 12), {"budget": 400, "plan": "independent"}),
+        (wide, torch.linspace(-1, 1, 12), {"budget": 400, "tolerance": 1e-3}),
+    ):
+        alone = gralis.explain(model, point, progress=False, **options)
+        split = explain_split(model, point, workers=2, progress=False, **options)
+        assert split.values == pytest.approx(alone.values, abs=1e-6)
+        assert split.stderr == pytest.approx(alone.stderr, abs=1e-6)
+        assert split.cost.n_gradients == alone.cost.n_gradients
+        assert split.cost.n_rays == alone.cost.n_rays
+        for column, other in zip(split.ledger.arrays().values(), alone.ledger.arrays().values(), strict=True):
+            assert np.allclose(column, other, atol=1e-6, equal_nan=True)
+
+
+def test_a_driver_killed_with_its_cluster_goes_on(tmp_path):
+    """Its own cluster: started by the driver, gone with it."""
+    process = start(tmp_path / "ray", "0.05", "ray")
+    steps = 0
+    for line in process.stdout:
+        steps += line == "step\n"
+        if steps >= 30 or line == "done\n":
+            break
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert steps >= 30
+    assert 0 < len(gralis.many.Results(tmp_path / "ray")) < small.N
+    small.explain(tmp_path / "ray")
+    small.explain(tmp_path / "local")
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
