@@ -145,7 +145,7 @@ def test_a_folded_ledger_has_no_coalition_values(monkeypatch: pytest.MonkeyPatch
 
 def test_no_rays_no_path() -> None:
     found = explain(models.blackbox(lambda z: z.prod(1)), np.ones(4), plan="endpoint")
-    with pytest.raises(GralisError, match=r"no ray of all features.*plan='exhaustive'"):
+    with pytest.raises(GralisError, match=r"need gradients.*plan='exhaustive'"):
         found.integrated_gradients()
 
 

@@ -32,6 +32,7 @@ class Game:
     n_replicates: int  # some of them may have no row
     complete: bool  # every coalition is there
     from_rays: bool  # some values are Lemma A sums of a ray, not forwards
+    chained: bool = False  # rows lie along permutations: those of a replicate are nested
 
     @property
     def n_features(self) -> int:
@@ -85,6 +86,7 @@ def game(ledger: Ledger | FoldedLedger, full: Array, baseline_weights: Array, ex
         ledger.n_replicates,
         False,
         from_rays,
+        bool((ledger.owner[sampled] >= 0).any()),
     )
 
 
