@@ -131,6 +131,9 @@ def resolve(
         except Exception as error:
             raise GralisError(f"The 'baseline' parameter of explain, {name}, failed on x: {error!r}.") from error
     if isinstance(baseline, Sample):
+        if isinstance(baseline.X, tuple) and len(baseline.X) != len(x_leaves):
+            got = f"a sample of {len(baseline.X)} arrays"
+            raise bad("baseline", "explain", f"one array of rows per leaf of x, {len(x_leaves)} in all", got)
         rows = baseline.rows()
         parts = [_rows(part, rows) for part in _per_leaf(baseline.X, len(x_leaves), keys)]
     else:
