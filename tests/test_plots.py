@@ -334,3 +334,11 @@ def test_a_sweep_has_a_line_per_feature() -> None:
         "x[2]",
         "x[1]",
     ]  # phi_2 = ab p1 / 2 (1 + p1) is the larger
+
+
+def test_pictures_can_share_a_scale() -> None:
+    found = [gralis.explain(lambda z, k=k: k * z.sum((1, 2)), torch.ones(4, 4)) for k in (1.0, 3.0)]
+    drawn = [one.plot("heatmap", limit=5.0).axes[0].images[0] for one in found]
+    assert [image.get_clim() for image in drawn] == [(-5.0, 5.0)] * 2
+    with pytest.raises(gralis.GralisError, match="limit"):
+        found[0].plot("heatmap", limit=0)

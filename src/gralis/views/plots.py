@@ -40,12 +40,14 @@ def plot(
     top: int = 15,
     level: float = 0.95,
     mark: int = 0,
+    limit: float | None = None,
 ) -> Figure:
     """A picture of phi, on `ax` or on a figure of its own.
 
     "bars": the `top` features with the largest |phi|, with their simultaneous intervals at `level`.
     "heatmap": phi where it belongs on an image x, over the grey picture `image` (HWC, CHW or HW, any range); a pixel
-    shows the sum of the features that own it, each counted once. The `mark` largest features are named on it.
+    shows the sum of the features that own it, each counted once. The `mark` largest features are named on it. `limit`
+    is the end of the colour scale, -limit to limit: give several pictures the same one to compare them.
     "waterfall": from F(x') to F(x), feature by feature, with the parts of the residual as its last steps.
     "interactions": the Shapley interaction index of pairs, for the `top` features that interact most; "network" draws
     the same pairs as lines between features. "convergence": how the largest values and their intervals came about.
@@ -61,11 +63,13 @@ def plot(
     for name, value, least in (("top", top, 1), ("mark", mark, 0)):
         if not whole(value, least):
             raise bad(name, "plot", f"a whole number >= {least}", repr(value))
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < np.inf):
+        raise bad("limit", "plot", "None or a number > 0", repr(limit))
     if ax is not None and not hasattr(ax, "barh"):
         raise bad("ax", "plot", "a matplotlib Axes", describe(ax))
     if ax is None:
         ax = new_figure(*_size(explanation, kind, top)).add_subplot()
-    _KINDS[kind](explanation, ax, top=int(top), level=level, image=image, mark=int(mark))
+    _KINDS[kind](explanation, ax, top=int(top), level=level, image=image, mark=int(mark), limit=limit)
     return ax.figure.figure  # the whole figure, also from inside a subfigure
 
 
@@ -132,17 +136,17 @@ def _short(name: str) -> str:
 # --- heat map --------------------------------------------------------------------------------------------------------
 
 
-def _heatmap(e: Explanation, ax: Axes, *, image: object, mark: int, **_: Any) -> None:
+def _heatmap(e: Explanation, ax: Axes, *, image: object, mark: int, limit: float | None, **_: Any) -> None:
     from matplotlib.colors import Normalize
 
     owners = _owners(e)
     values = _on_grid(e.values, owners)
-    limit = float(np.abs(values).max()) or 1.0
+    limit = limit or float(np.abs(values).max()) or 1.0
     scale = Normalize(-limit, limit)
     strength: Array | None = None
     if image is not None:
         ax.imshow(_grey(image, values.shape), cmap="gray", vmin=-0.5, vmax=1)  # pale, so that colours stay true
-        strength = 0.25 + 0.5 * np.abs(values) / limit  # weak regions let the picture through
+        strength = 0.25 + 0.5 * np.minimum(np.abs(values) / limit, 1.0)  # weak regions let the picture through
     drawn = ax.imshow(values, cmap=_COLOURS, norm=scale, alpha=strength, interpolation="nearest")
     if e.n_features * _FEWEST_PIXELS <= values.size:
         _draw_borders(ax, owners)
