@@ -97,16 +97,22 @@ def test_a_full_disk_ends_with_one_sentence_and_no_half_file(folder, tiny_disk) 
     assert left == []
 
 
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_with_one_sentence(folder) -> None:
     (folder / "slow.py").write_text(
         "import pathlib, time\ndef build():\n    pathlib.Path('begun').touch()\n    time.sleep(60)\n"
     )
     line = [*command(), "explain", "photo.jpg", "--model", "slow.py:build"]
-    process = subprocess.Popen(line, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    while not (folder / "begun").exists() and process.poll() is None:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    # A test run in the background of a shell ignores the signal, and its children would too.
+    with subprocess.Popen(line, env=environment(), **pipes, preexec_fn=_heed_ctrl_c) as process:
+        while not (folder / "begun").exists() and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "interrupted" in one_sentence(error)
 
