@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import gralis
 from bench.workshop import REGION, Generated, furnish, network
 from gralis import faithfulness, methods
 from gralis.bench import Item, Pictures, Study, comparisons, means, measure, rows, run
@@ -55,10 +56,34 @@ def test_scores_are_those_of_the_metric_itself():
     assert record["attributions"]["occlusion"] == pytest.approx(phi.values)
 
 
+def test_infidelity_evaluated_once_is_that_of_every_method():
+    item, model = Generated().load(0), network()
+    record = measure(Study(methods=("occlusion", "random"), metrics=("infidelity",)), model, item, repeated=False)
+    for score in record["scores"]:
+        phi = np.array(record["attributions"][score["method"]])
+        options = {
+            "target": 1,
+            "features": item.features,
+            "seed": record["seed"],
+            "normalise": score["method"] == "random",
+        }
+        assert score["value"] == pytest.approx(faithfulness.infidelity(model, item.x, phi, **options).value, rel=1e-6)
+
+
+def test_a_ledger_that_was_kept_is_what_the_methods_read(tmp_path):
+    study = Study(methods=("gralis", "singles"), metrics=("gini",), budget=150)
+    (record,) = run(study, Generated(1), network, tmp_path, workers=1, keep_ledgers=True)
+    (path,) = (tmp_path / "ledgers").iterdir()
+    explanation = gralis.load(path)
+    assert explanation.values.tolist() == record["attributions"]["gralis"]
+    assert explanation.singles().values.tolist() == record["attributions"]["singles"]
+
+
 def test_one_ledger_serves_all_methods_that_read_it_also_when_they_run_again(monkeypatch):
     made = []
     original = methods.run.__globals__["explain"]
-    monkeypatch.setitem(methods.run.__globals__, "explain", lambda *a, **o: made.append(1) or original(*a, **o))
+    for place in (methods.run, measure):
+        monkeypatch.setitem(place.__globals__, "explain", lambda *a, **o: made.append(1) or original(*a, **o))
     item = Generated().load(0)
     study = Study(
         methods=("gralis", "singles", "lime"), metrics=("max_sensitivity", "stability"), n_repeats=3, budget=150

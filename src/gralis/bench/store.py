@@ -50,13 +50,17 @@ class Store:
     def put(self, name: str, digest: str, record: Mapping[str, Any]) -> None:
         self._write(self._place(name), _sealed({"key": self._key(name, digest), "record": dict(record)}))
 
+    def ledger(self, name: str) -> Path:
+        """Where the explanation of an image is, if it was kept."""
+        (self.path / "ledgers").mkdir(exist_ok=True)
+        return self.path / "ledgers" / f"{_hashed(name)}.gralis"
+
     def _key(self, name: str, digest: str) -> str:
         text = json.dumps([name, digest, self.settings], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _place(self, name: str) -> Path:
-        """A hash, so that no name can lead out of the folder."""
-        return self.path / "images" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+        return self.path / "images" / f"{_hashed(name)}.json"
 
     def _write(self, path: Path, content: bytes) -> None:
         temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
@@ -72,6 +76,11 @@ class Store:
             if isinstance(error, OSError):
                 raise _cannot(self.path, error) from error
             raise
+
+
+def _hashed(name: str) -> str:
+    """A file name, so that no name can lead out of the folder."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def _sealed(content: Mapping[str, Any]) -> bytes:

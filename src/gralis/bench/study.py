@@ -6,18 +6,27 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gralis import faithfulness, targets
 from gralis.bench.repeats import Repeats
 from gralis.bench.source import Item
 from gralis.cli.question import ask
 from gralis.errors import GralisError, bad
+from gralis.explain import explain
 from gralis.explainers import Attribution
 from gralis.faithfulness import Score
+from gralis.faithfulness.case import case
+from gralis.faithfulness.infidelity import losses, misfit
 from gralis.kernels import Gaussian, Kernel, Uniform
+from gralis.laws import Array
 from gralis.methods.run import FROM_LEDGER, METHODS
 from gralis.plans import whole
 from gralis.targets import Target
@@ -93,11 +102,16 @@ class Study:
         return int.from_bytes(hashlib.sha256(f"{self.seed}:{name}".encode()).digest()[:4], "big")
 
 
-def measure(study: Study, model: object, item: Item, *, repeated: bool) -> dict[str, Any]:
-    """Every method on one image, scored by every metric; one that fails is recorded and does not stop the rest."""
+def measure(
+    study: Study, model: object, item: Item, *, repeated: bool, ledger_path: Path | None = None
+) -> dict[str, Any]:
+    """Every method on one image, scored by every metric; one that fails is recorded and does not stop the rest.
+
+    `ledger_path`: where the explanation that the methods read is saved.
+    """
     start = time.perf_counter()
     here = _Here(study, model, item, study.seed_of(item.name))
-    found, failed = here.attributions()
+    found, failed = here.attributions(ledger_path)
     scores = []
     for metric in study.metrics:
         if metric in REPEATED and not repeated:
@@ -106,7 +120,7 @@ def measure(study: Study, model: object, item: Item, *, repeated: bool) -> dict[
             if metric == "completeness" and method in _NO_UNIT:
                 continue
             if method in failed:
-                scores.append({"method": method, "metric": metric, "error": failed[method]["error"]})
+                scores.append({"method": method, "metric": metric, "error": failed[method]})
             else:
                 scores.append({"method": method, "metric": metric, **here.score(metric, method, found[method])})
     return {
@@ -129,6 +143,7 @@ class _Here:
         k = item.target if item.target is not None else ask(model, item.x, None, []).target
         self.goal, self.score_goal = (_readout(how, k) for how in (study.readout, study.score_readout))
         self.timings: dict[str, float] = {}
+        self._losses: tuple[NDArray[np.bool_], Array] | None = None
         own = {"budget": study.budget, "kernel": study.kernel, "layer": study.layer}
         self.repeats = Repeats(study.methods, {**self._common(), **own})
 
@@ -136,27 +151,24 @@ class _Here:
     def n_features(self) -> int | None:
         return None if self.item.features is None else self.item.features.n_features
 
-    def attributions(self) -> tuple[dict[str, Attribution], dict[str, dict[str, str]]]:
-        """What the methods found, and what went wrong with the others."""
-        study = self.study
-        shared = [name for name in study.methods if name in FROM_LEDGER]
+    def attributions(self, ledger_path: Path | None) -> tuple[dict[str, Attribution], dict[str, str]]:
+        """What the methods found, and what went wrong with the others; one ledger for all that read it."""
         found: dict[str, Attribution] = {}
-        failed: dict[str, dict[str, str]] = {}
-        waiting = [shared, *([name] for name in study.methods if name not in FROM_LEDGER)]
-        while waiting:
-            names = waiting.pop(0)
-            start = time.perf_counter()
+        failed: dict[str, str] = {}
+        ledger = None
+        if FROM_LEDGER & set(self.study.methods):
+            with self._timed("ledger"):
+                options = {**self._common(), "budget": self.study.budget, "kernel": self.study.kernel}
+                ledger = explain(self.model, self.item.x, seed=self.seed, progress=False, **options)
+                if ledger_path is not None:
+                    ledger.save(ledger_path)
+        for name in self.study.methods:
             try:
-                found |= self.repeats.run(names, self.model, self.item.x, seed=self.seed) if names else {}
+                with self._timed(name):
+                    found |= self.repeats.run([name], self.model, self.item.x, seed=self.seed, ledger=ledger)
             except GralisError as error:
-                if len(names) > 1:  # one of them cannot: each by itself
-                    waiting += [[name] for name in names]
-                else:
-                    failed[names[0]] = {"error": str(error)}
-            if names:
-                label = "ledger" if len(names) > 1 else names[0]
-                self.timings[label] = round(time.perf_counter() - start, 4)
-        return {name: found[name] for name in study.methods if name in found}, failed
+                failed[name] = str(error)
+        return found, failed
 
     def score(self, metric: str, method: str, attribution: Attribution) -> dict[str, Any]:
         name, _, baseline = metric.partition(":")
@@ -166,18 +178,33 @@ class _Here:
             del options["baseline"]  # its own imputation
         for key, value in self._own(name, method, baseline):
             options[key] = value
-        start = time.perf_counter()
         try:
-            score = METRICS[name](self.model, self.item.x, attribution, **options)
+            with self._timed(metric):
+                if name == "infidelity" and not baseline:
+                    return {"value": self._infidelity(attribution, method in _NO_UNIT), "better": "lower"}
+                score = METRICS[name](self.model, self.item.x, attribution, **options)
         except GralisError as error:
             return {"error": str(error)}
-        finally:
-            taken = self.timings.get(metric, 0.0) + time.perf_counter() - start
-            self.timings[metric] = round(taken, 4)
         shown: dict[str, Any] = {"value": score.value, "better": score.better}
         if score.curve is not None and curve:
             shown["curve"] = {"at": score.curve.at.tolist(), "values": score.curve.values.tolist()}
         return shown
+
+    def _infidelity(self, attribution: Attribution, normalise: bool) -> float:
+        """What F loses without random sets is the same for every method: it is evaluated once."""
+        if self._losses is None:
+            common = {**self._common(), "seed": self.seed}
+            with case(self.model, self.item.x, attribution, **common) as found:
+                self._losses = losses(found)
+        return misfit(*self._losses, attribution.values, normalise)
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[what] = round(self.timings.get(what, 0.0) + time.perf_counter() - start, 4)
 
     def _own(self, name: str, method: str, baseline: str) -> Iterator[tuple[str, Any]]:
         """What only some metrics take."""

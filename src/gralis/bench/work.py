@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,30 @@ from gralis.errors import GralisError
 from gralis.plans import whole
 from gralis.version import __version__
 
+
+@dataclass(frozen=True)
+class _Work:
+    """What every process needs to make the record of an image."""
+
+    study: Study
+    source: Source
+    model: nn.Module | None
+    ledgers: tuple[Path | None, ...]
+
+    def one(self, index: int) -> tuple[int, dict[str, Any]]:
+        """The record of one image; what is wrong with it is its record."""
+        try:
+            repeated = index < self.study.repeats_on
+            item = self.source.load(index)
+            return index, measure(self.study, self.model, item, repeated=repeated, ledger_path=self.ledgers[index])
+        except Exception as error:  # one broken image must not end hours of work
+            sentence = str(error) if isinstance(error, GralisError) else f"{type(error).__name__}: {error}"
+            return index, {"image": self.source.names()[index], "error": sentence}
+
+
 #: Makes the model, in every process anew; it is sent there, so it must be picklable.
 MakeModel = Callable[[], object]
-_state: dict[str, Any] = {}  # of a worker process: study, source and model
+_state: list[_Work] = []  # of a worker process
 
 
 def run(
@@ -37,12 +59,13 @@ def run(
     *,
     workers: int | None = None,
     progress: bool | None = None,
+    keep_ledgers: bool = False,
 ) -> list[dict[str, Any]]:
     """The records of all images, in the order of the source; those that `out` holds are not made again.
 
     A record has the scores of every method, or an error in place of them; images that failed are tried again when the
     same study is run again. `workers`: processes, by default one for each core. `progress`: None shows a bar on a
-    terminal.
+    terminal. `keep_ledgers`: the explanation that the methods read is kept for every image, in `Store.ledger(name)`.
     """
     names = list(source.names())
     n_workers = whole(os.cpu_count() or 1 if workers is None else workers, "workers", 1)
@@ -57,7 +80,8 @@ def run(
         shown = progress is True or (progress is None and sys.stderr.isatty())
         bar = tqdm(total=len(names), initial=len(names) - len(todo), unit="image", desc="bench", disable=not shown)
         with bar:
-            for index, record in done(study, source, make_model, model, todo, n_workers):
+            paths = tuple(store.ledger(name) if keep_ledgers else None for name in names)
+            for index, record in done(_Work(study, source, model, paths), make_model, todo, n_workers):
                 store.put(names[index], digests[index], record)
                 found[index] = record
                 bar.update()
@@ -76,25 +100,25 @@ def one_thread() -> Iterator[None]:
 
 
 def _together(
-    study: Study, source: Source, make_model: MakeModel, model: object, todo: Sequence[int], n_workers: int
+    work: _Work, make_model: MakeModel, todo: Sequence[int], n_workers: int
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """In this process."""
     for index in todo:
-        yield index, _one(study, source, model, index)
+        yield work.one(index)
 
 
 def _apart(
-    study: Study, source: Source, make_model: MakeModel, model: object, todo: Sequence[int], n_workers: int
+    work: _Work, make_model: MakeModel, todo: Sequence[int], n_workers: int
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """In other processes, each of which makes the model once."""
     pool = ProcessPoolExecutor(
         min(n_workers, len(todo)),
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_begin,
-        initargs=(study, source, make_model),
+        initargs=(replace(work, model=None), make_model),
     )
     try:
-        for future in as_completed({pool.submit(_in_worker, index) for index in todo}):
+        for future in as_completed([pool.submit(_in_worker, index) for index in todo]):
             yield future.result()
     except BrokenProcessPool as error:
         raise GralisError(
@@ -113,19 +137,10 @@ def _ready(make_model: MakeModel) -> nn.Module:
     return model.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
 
 
-def _begin(study: Study, source: Source, make_model: MakeModel) -> None:
+def _begin(work: _Work, make_model: MakeModel) -> None:
     torch.set_num_threads(1)
-    _state.update(study=study, source=source, model=_ready(make_model))
+    _state.append(replace(work, model=_ready(make_model)))
 
 
 def _in_worker(index: int) -> tuple[int, dict[str, Any]]:
-    return index, _one(_state["study"], _state["source"], _state["model"], index)
-
-
-def _one(study: Study, source: Source, model: object, index: int) -> dict[str, Any]:
-    """The record of one image; what is wrong with it is its record."""
-    try:
-        return measure(study, model, source.load(index), repeated=index < study.repeats_on)
-    except Exception as error:  # one broken image must not end hours of work
-        sentence = str(error) if isinstance(error, GralisError) else f"{type(error).__name__}: {error}"
-        return {"image": source.names()[index], "error": sentence}
+    return _state[0].one(index)
