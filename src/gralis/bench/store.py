@@ -39,6 +39,14 @@ class Store:
         else:
             _require_same(known["settings"], json.loads(json.dumps(self.settings)), self.path)
 
+    @classmethod
+    def read(cls, path: str | Path) -> Store:
+        """The store of a study that was run there."""
+        known = _read(Path(path) / "run.json")
+        if known is None:
+            raise GralisError(f"{path} is not the folder of a study: it has no run.json that can be read.")
+        return cls(path, known["settings"])
+
     def get(self, name: str, digest: str) -> dict[str, Any] | None:
         """The record of an image that is finished: whole, of these settings and this content."""
         found = _read(self._place(name))
