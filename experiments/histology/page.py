@@ -12,6 +12,7 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,9 @@ def page(setting: Setting) -> None:
     write_page(setting.path("page.html"), records, title="Histology", about=about, facts=facts, sections=shown)
     text = markdown(setting, records, about, sections)
     write_text(setting.path("histology.md"), text)
+    if setting.docs:
+        Path(setting.docs).parent.mkdir(parents=True, exist_ok=True)
+        write_text(setting.docs, text)
     print(f"written: {setting.path('page.html')}, {setting.path('histology.md')}")
 
 

@@ -44,6 +44,7 @@ class Setting:
     sigmas: tuple[float, ...] = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 3.0)
     seed: int = 0
     workers: int = os.cpu_count() or 1
+    docs: str = ""  # also write the text here, e.g. docs/experiments/histology.md
 
     def path(self, *parts: str) -> Path:
         return Path(self.out, *parts)
@@ -108,7 +109,7 @@ def claimed(description: str | None) -> Setting:
 
 
 #: What may change while the results so far stay: where things are, how many processes, more images.
-_FREE = ("data", "out", "workers", "n_images", "n_paper", "n_curves", "weights")
+_FREE = ("data", "out", "docs", "workers", "n_images", "n_paper", "n_curves", "weights")
 _TRAINING = ("network", "side", "test_share", "epochs", "batch", "rate", "probe", "seed")
 
 

@@ -58,7 +58,8 @@ def test_the_small_run_makes_its_page_and_is_not_done_twice(tmp_path):
     kept = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.suffix in (".json", ".gralis", ".pt")}
     (out / "studies" / "bound-0.json").unlink()  # as if the run had been stopped before
     (out / "page.html").unlink()
-    said = start("--out", str(out))
+    said = start("--out", str(out), "--docs", str(tmp_path / "docs" / "histology.md"))
+    assert (tmp_path / "docs" / "histology.md").read_text() == text
     assert "epoch" not in said
     assert "bound-0.json" in said
     changed = {path.name for path, when in kept.items() if path.stat().st_mtime_ns != when}
