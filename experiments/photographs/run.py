@@ -6,7 +6,7 @@ Files: a `gralis.bench` folder with tables, page.html and photographs.md; a run 
 costs for one photograph of 30 regions, in evaluations of the network: one ledger of `budget` gradients for the six
 methods that read one, and per method 62 forwards for deletion and insertion and 10 for ROAD. The metrics that run
 methods again (max-sensitivity, stability; on 5 photographs) share their ledgers as well: 3 + 2 of them, not 6 times
-as many. Batches of 8 with channels last are the fastest here; larger ones fall out of the cache.
+as many. Batches of 8 with channels last: a forward takes three quarters of its time in the plain layout.
 """
 
 from __future__ import annotations
