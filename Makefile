@@ -20,9 +20,10 @@ test test-slow: export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo browser test test-slow verify docs lint types check bench clean $(RESULTS)
+.PHONY: histology histology-small photographs amortised
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## create .venv and install gralis with the extras dev and demo
 
@@ -75,6 +76,24 @@ $(BENCH_STAMP): $(STAMP)
 $(RESULTS): benchmarks/results/%.json: benchmarks/%.py $(BENCH_STAMP)
 	@mkdir -p $(@D)
 	$(BIN)/python $< --out $@
+
+# The experiments go on where they were stopped. OUT is their folder, ARGS are further options.
+ARGS ?=
+
+histology: $(BENCH_STAMP) ## DATA=folder [WEIGHTS=file]: train, explain and study; the page is OUT/page.html
+	@test -n "$(DATA)" || { echo "make histology DATA=folder, with labels.csv (file, label, patient)" >&2; exit 1; }
+	$(BIN)/python experiments/histology/run.py --data "$(DATA)" --weights "$(WEIGHTS)" \
+		--out "$(or $(OUT),histology-output)" $(ARGS)
+
+histology-small: $(STAMP) ## the same on generated images with a small network
+	$(BIN)/python experiments/histology/run.py --small --out "$(or $(OUT),histology-small-output)" $(ARGS)
+
+photographs: $(STAMP) ## DATA=folder: EfficientNet-Lite0 on photographs; the page is OUT/page.html
+	@test -n "$(DATA)" || { echo "make photographs DATA=folder of photographs" >&2; exit 1; }
+	$(BIN)/python experiments/photographs/run.py --data "$(DATA)" --out "$(or $(OUT),photographs-output)" $(ARGS)
+
+amortised: $(STAMP) ## a trained explainer against the default plan; the table is OUT/amortised.md
+	$(BIN)/python experiments/amortised/run.py --out "$(or $(OUT),amortised-output)" $(ARGS)
 
 clean: ## remove caches, builds and demo-output/; .venv and benchmark results stay
 	rm -rf build dist site demo-output .coverage htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""The `gralis` command: demo, explain, batch, report, verify, replay. One file per command; `app` puts them together.
+"""The `gralis` command: demo, explain, batch, bench, report, verify, replay. One file per command; `app` joins them.
 
 options   options that several commands share        outcome   errors as one sentence and an exit code
 config    gralis.toml                                 output    where results go: names, atomic files

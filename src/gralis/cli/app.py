@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gralis.cli import batch, demo, explain, replay, report, verify
+from gralis.cli import batch, bench, demo, explain, replay, report, verify
 from gralis.cli.outcome import BAD, DONE, abandon_stdout, guarded, one_line, say, told
 from gralis.version import __version__
 
@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[Callable[..., int], Sequence[tuple[str, str]]]] = {
     "demo": (demo.demo, demo.EXAMPLES),
     "explain": (explain.explain, explain.EXAMPLES),
     "batch": (batch.batch, batch.EXAMPLES),
+    "bench": (bench.bench, bench.EXAMPLES),
     "report": (report.report, report.EXAMPLES),
     "verify": (verify.verify, verify.EXAMPLES),
     "replay": (replay.replay, replay.EXAMPLES),

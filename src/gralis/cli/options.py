@@ -64,3 +64,12 @@ def size(text: str) -> tuple[int, int]:
     if len(parts) > 2 or not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
         raise GralisError(f"--size must be a whole number > 0, or HEIGHTxWIDTH. Got {text!r}.")
     return int(parts[0]), int(parts[-1])
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names between commas.
+
+    >>> names("gralis, random"), names("")
+    (('gralis', 'random'), ())
+    """
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -54,7 +54,7 @@ class Pictures:
             features = slic(picture, self.segments, self.compactness, channel_axis=2, shape=tuple(x.shape))
         else:
             features = _places(model, layer, x)
-        baseline, how = _number_or_name(self.baseline, tuple(RECIPES)), asdict(self.preprocessing)
+        baseline, how = number_or_name(self.baseline, tuple(RECIPES)), asdict(self.preprocessing)
         return Subject(x, baseline, features, None if layer else self.preprocessing.shown(x.numpy()), how)
 
 
@@ -79,10 +79,11 @@ class Rows:
         kind, _, count = self.baseline.partition(":")
         if kind == "sample" and count.isdecimal():
             return sample(self.table.rows, min(int(count), self.table.n_rows))
-        return _number_or_name(self.baseline, (_COLUMNS, "sample:N (N rows of the table)"))
+        return number_or_name(self.baseline, (_COLUMNS, "sample:N (N rows of the table)"))
 
 
-def _number_or_name(text: str, names: tuple[str, ...]) -> float | str:
+def number_or_name(text: str, names: tuple[str, ...]) -> float | str:
+    """A baseline as it stands on the command line."""
     if text in names:
         return text
     try:

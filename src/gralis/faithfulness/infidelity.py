@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gralis.errors import GralisError, bad
-from gralis.faithfulness.case import BatchSize, case
+from gralis.faithfulness.case import BatchSize, Case, case
 from gralis.faithfulness.score import Score
+from gralis.laws import Array
 from gralis.plans import whole
 from gralis.targets import Target
 
@@ -36,13 +37,25 @@ def infidelity(
     0.0
     """
     with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
-        sets = _sets(removed, n_perturbations, found.features.n_features, seed)
-        lost = found.endpoints()[0] - found.outputs(~sets)
-        said = sets @ found.values
-        if normalise:
-            squares = said @ said
-            said = said * (said @ lost / squares) if squares > 0 else said
-        return Score("infidelity", float(np.mean((said - lost) ** 2)), "lower", n_forwards=found.n_forwards)
+        sets, lost = losses(found, n_perturbations, removed)
+        return Score("infidelity", misfit(sets, lost, found.values, normalise), "lower", n_forwards=found.n_forwards)
+
+
+def losses(
+    found: Case, n_perturbations: int = 200, removed: ArrayLike | None = None
+) -> tuple[NDArray[np.bool_], Array]:
+    """Sets of features, and what F loses without each of them: the same for every attribution of one input."""
+    sets = _sets(removed, n_perturbations, found.features.n_features, found.seed)
+    return sets, found.endpoints()[0] - found.outputs(~sets)
+
+
+def misfit(sets: NDArray[np.bool_], lost: Array, values: Array, normalise: bool = False) -> float:
+    """The mean squared difference between the values of the sets and what F lost."""
+    said = sets @ values
+    if normalise:
+        squares = said @ said
+        said = said * (said @ lost / squares) if squares > 0 else said
+    return float(np.mean((said - lost) ** 2))
 
 
 def completeness(

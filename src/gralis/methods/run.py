@@ -11,6 +11,7 @@ from torch import nn
 from gralis.errors import bad
 from gralis.explain import explain
 from gralis.explainers import Attribution
+from gralis.explanation import Explanation
 from gralis.kernels import Gaussian
 from gralis.methods.chance import random
 from gralis.methods.from_ledger import gralis, gralis_uniform, integrated_gradients, kernel_shap, lime, singles
@@ -51,10 +52,12 @@ def run(
     kernel: object = Gaussian(0.75),
     layer: str | nn.Module | None = None,
     options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    ledger: Explanation | None = None,
 ) -> dict[str, Attribution]:
     """The attributions of these methods, by name, over the same features; those in FROM_LEDGER read one ledger.
 
-    `kernel` is that of GRALIS, `layer` that of GradCAM; `options` are further ones of single methods.
+    `kernel` is that of GRALIS, `layer` that of GradCAM; `options` are further ones of single methods. `ledger`: an
+    explanation of the same x and features to read; without it one is made.
 
     >>> import torch
     >>> found = run(["gralis", "occlusion"], lambda z: z @ torch.tensor([1.0, -2.0]), torch.ones(2))
@@ -65,8 +68,7 @@ def run(
     for name in [*chosen, *options]:
         if name not in METHODS:
             raise bad("names", "methods.run", f"made of {', '.join(map(repr, METHODS))}", repr(name))
-    ledger = None
-    if FROM_LEDGER & set(chosen):
+    if ledger is None and FROM_LEDGER & set(chosen):
         ledger = explain(
             model,
             x,
@@ -79,7 +81,8 @@ def run(
             batch_size=batch_size,
             progress=False,
         )
-        features = ledger.features
+    if ledger is not None:
+        features = ledger.features if features is None else features
     found = {}
     for name in chosen:
         own = {"layer": layer} if name in _WITH_LAYER and layer is not None else {}

@@ -1,0 +1,90 @@
+"""Stage 2: Algorithm 1 on a few held-out images, and the default plan at 1/20 of its budget on many, with all metrics.
+
+python experiments/histology/explain.py --data FOLDER --out OUT [--small]        (after train.py)
+
+Files: paper/NUMBER.gralis for every image of Algorithm 1; study/ is the folder of a `gralis.bench` run, with ledgers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from images import Labels, folder, split, spread
+from network import build
+from setting import Setting, claimed, read_json
+
+import gralis
+from gralis.bench import Item, Pictures, Study, run, write_tables
+from gralis.bench.source import read_labels
+from gralis.cli.images import Preprocessing
+from gralis.cli.question import ask
+
+
+def held_out(setting: Setting) -> Labels:
+    """The images of the study, in its order; Algorithm 1 has the first of them."""
+    labels = read_labels(folder(setting) / "labels.csv")
+    return spread(split(labels, setting.test_share, setting.seed)[1], setting.n_images, setting.seed)
+
+
+def source(setting: Setting) -> Pictures:
+    trained = read_json(setting.path("training.json"))
+    how = Preprocessing(setting.side, setting.side, tuple(trained["mean"]), tuple(trained["std"]))
+    return Pictures(folder(setting), tuple(held_out(setting)), how, setting.segments, setting.compactness)
+
+
+def make_model(setting: Setting) -> Callable[[], Any]:
+    n_classes = len(read_json(setting.path("training.json"))["classes"])
+    return partial(build, setting.network, n_classes, str(setting.path("model.pt")))
+
+
+def study(setting: Setting, budget: int) -> Study:
+    return Study(
+        budget=budget,
+        sigma=setting.sigma,
+        repeats_on=setting.repeats_on,
+        n_repeats=setting.n_repeats,
+        seed=setting.seed,
+        batch_size=4,
+    )
+
+
+def algorithm_1(setting: Setting, model: Any, item: Item) -> gralis.Explanation:
+    """30 permutations in antithetic pairs, every prefix a ray, 10 midpoints on each: 7 500 gradients for 25 regions."""
+    assert item.features is not None
+    return gralis.explain(
+        model,
+        item.x,
+        target=ask(model, item.x, None, []).target,
+        features=item.features,
+        kernel=gralis.Gaussian(setting.sigma),
+        plan=gralis.plans.permutation(setting.n_permutations, antithetic=True),
+        quadrature="midpoint",
+        n_nodes=setting.n_nodes,
+        budget=setting.n_permutations * item.features.n_features * setting.n_nodes,
+        seed=setting.seed,
+    )
+
+
+def explain(setting: Setting) -> list[dict[str, Any]]:
+    """What is not there yet."""
+    images, make = source(setting), make_model(setting)
+    model = make()
+    setting.path("paper").mkdir(exist_ok=True)
+    for number in range(min(setting.n_paper, len(images.names()))):
+        path = setting.path("paper", f"{number}.gralis")
+        if not path.is_file():
+            found = algorithm_1(setting, model, images.load(number))
+            found.save(path)
+            print(f"Algorithm 1, image {number}: {found.cost.n_gradients} gradients", flush=True)
+    features = images.load(0).features
+    assert features is not None
+    asked = study(setting, setting.budget(features.n_features))
+    records = run(asked, images, make, setting.path("study"), workers=setting.workers, keep_ledgers=True)
+    write_tables(records, setting.path("study"))
+    return records
+
+
+if __name__ == "__main__":
+    print(f"{len(explain(claimed(__doc__)))} images")

@@ -1,0 +1,255 @@
+"""Stage 4: everything on one page, and the same numbers as text for the documentation.
+
+python experiments/histology/page.py --data FOLDER --out OUT [--small]        (after studies.py)
+
+Files: page.html, histology.md. No number is written by hand.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from explain import make_model, source, study
+from setting import Setting, claimed, read_json
+from studies import read
+
+from gralis.bench import comparisons, means, rows, run, write_page
+from gralis.bench.page import html_table, number
+from gralis.report.page import write_text
+
+PARTS = ("observed", "path", "numerical", "kernel")
+LIMITS = ("singles", "gralis", "gralis_uniform")
+IDC_AND_PCAM = """The companion's figures on IDC and PCam cannot be reproduced from what is at hand: patches of two IDC
+patients and five PCam patches. Two patients cannot be split into training and test so that the test says anything
+about a third, and five patches rank no methods. Given the whole data sets, as a folder with labels.csv (file, label,
+patient), a frozen backbone with a linear probe and the same study are one command each:"""
+COMMANDS = (
+    "make histology DATA=idc OUT=idc-output ARGS='--probe 1 --weights densenet121.pt --side 224'",
+    "make histology DATA=pcam OUT=pcam-output ARGS='--probe 1 --weights densenet121.pt --side 224'",
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, what it says, and a table."""
+
+    heading: str
+    says: str
+    head: tuple[str, ...]
+    lines: Sequence[Sequence[object]]
+
+    def html(self) -> str:
+        return f"<p>{html.escape(self.says)}</p>{html_table(self.head, self.lines)}"
+
+    def markdown(self) -> str:
+        table = [self.head, tuple("---" for _ in self.head), *self.lines]
+        shown = "\n".join("| " + " | ".join(_text(cell) for cell in line) + " |" for line in table)
+        return f"## {self.heading}\n\n{self.says}\n\n{shown}\n"
+
+
+def page(setting: Setting) -> None:
+    images = source(setting)
+    known = study(setting, setting.budget(images.load(0).features.n_features))  # type: ignore[union-attr]
+    records = run(known, images, make_model(setting), setting.path("study"), workers=setting.workers, keep_ledgers=True)
+    trained = read_json(setting.path("training.json"))
+    sections = [one for one in (training(trained), algorithm_1(setting), residual(setting), limits(records)) if one]
+    sections += [one for one in (sigma(setting), granularity(setting), clock(setting, trained, records)) if one]
+    test = trained["test"]
+    about = [
+        f"{len(records)} held-out images of {len({row['patient'] for row in images.labels})} patients, "
+        f"{len(known.methods)} methods over the same superpixels. Methods explain the logit of the predicted class, "
+        "curves follow its probability. Patients are what is independent: their images are averaged first.",
+        f"The network is right on {test['accuracy']:.1%} of {test['images']} images of patients it has not seen.",
+    ]
+    facts = {
+        "images": str(len(records)),
+        "gradients per image": str(known.budget),
+        "held-out AUC": number(test.get("auc")),
+    }
+    shown = [(one.heading, one.html()) for one in sections]
+    write_page(setting.path("page.html"), records, title="Histology", about=about, facts=facts, sections=shown)
+    text = markdown(setting, records, about, sections)
+    write_text(setting.path("histology.md"), text)
+    if setting.docs:
+        Path(setting.docs).parent.mkdir(parents=True, exist_ok=True)
+        write_text(setting.docs, text)
+    print(f"written: {setting.path('page.html')}, {setting.path('histology.md')}")
+
+
+def training(trained: dict[str, Any]) -> Section:
+    test = trained["test"]
+    names = ("accuracy", "balanced_accuracy", "patient_accuracy", "auc")
+    start = (
+        f"from {trained['weights']} ({trained['n_copied']} tensors fit)"
+        if trained["n_copied"]
+        else "from drawn weights"
+    )
+    says = (
+        f"Trained {start} on {trained['train']['images']} images of {trained['train']['patients']} patients, "
+        f"{len(trained['history'])} epochs, fixed beforehand; tested on {test['images']} images of "
+        f"{test['patients']} others."
+    )
+    lines = [(name.replace("_", " "), float(test[name])) for name in names if name in test]
+    return Section("The network", says, ("held out", "value"), lines)
+
+
+def algorithm_1(setting: Setting) -> Section | None:
+    """Both plans on the same images; the checksum shows the quadrature's bias."""
+    found = read(setting, "paper")
+    lines = []
+    for index, one in enumerate(found):
+        for name in ("algorithm_1", "shared"):
+            e = one[name]
+            if e is not None:
+                check = e["checksum"] or {"mean": float("nan"), "rms": float("nan")}
+                own = (index, name.replace("_", " "), e["n_gradients"], e["seconds"])
+                same = one.get("rank_correlation", float("nan")) if name == "shared" else float("nan")
+                lines.append(
+                    (*own, *(e["parts"][part][0] for part in PARTS), check["mean"], check["rms"], e["B"], same)
+                )
+    says = (
+        f"{setting.n_permutations} permutations in antithetic pairs, {setting.n_nodes} midpoints on every ray, sigma "
+        f"{setting.sigma}; beside it the default plan. Residuals are relative to |F(x) - F(x')|. The checksum of a "
+        "ray is the sum of its values - v(T), zero for exact quadrature: with fixed nodes its mean is bias, with "
+        "random nodes chance."
+    )
+    head = ("image", "plan", "gradients", "seconds", *PARTS, "checksum mean", "rms", "B", "rank correlation")
+    return Section("Algorithm 1", says, head, lines) if lines else None
+
+
+def residual(setting: Setting) -> Section | None:
+    found = read(setting, "residual")
+    if not found:
+        return None
+    lines = []
+    for part in PARTS:
+        values = np.array([one["parts"][part][0] for one in found])
+        half = np.array([one["parts"][part][1] for one in found])
+        clear = float(np.mean(np.abs(values) > half))
+        lines.append(
+            (part, float(np.median(values)), float(values.mean()), *np.quantile(values, (0.1, 0.9)).tolist(), clear)
+        )
+    B = np.array([one["B"] for one in found])
+    says = (
+        f"observed = path + numerical + kernel, on {len(found)} images, relative to |F(x) - F(x')|. Path: what "
+        "straight paths of coalitions leave out; numerical: quadrature and sampling; kernel: what locality moves. The "
+        "constant B of the bounds, measured on the same ledgers (from below): "
+        f"median {np.median(B):.3g}, largest {B.max():.3g}."
+    )
+    own = [one["B"] for one in read(setting, "bound")]
+    if own:
+        says += f" By a pass of its own on {len(own)} images: {', '.join(f'{b:.3g}' for b in own)}."
+    head = ("part", "median", "mean", "10%", "90%", "share of images where it is not 0 at 95%")
+    return Section("The residual in its parts", says, head, lines)
+
+
+def limits(records: list[dict[str, Any]]) -> Section:
+    """Is a finite sigma better than both limits?"""
+    table = [row for row in rows(records) if row.method in LIMITS]
+    known = {(one.metric, one.method): one for one in means(table)}
+    lines = []
+    for metric in dict.fromkeys(row.metric for row in table):
+        tests = {frozenset((t.a, t.b)): t for t in comparisons(table) if t.metric == metric}
+        values = [known[metric, name].mean if (metric, name) in known else float("nan") for name in LIMITS]
+        ps = [tests.get(frozenset(("gralis", other))) for other in ("singles", "gralis_uniform")]
+        better = known[metric, "gralis"].better if (metric, "gralis") in known else ""
+        lines.append((f"{metric} ({better})", *values, *(t.p_holm if t else float("nan") for t in ps)))
+    says = "The paper's own test of its motivation: each feature alone, coalitions near x, all coalitions alike."
+    head = ("metric", "sigma -> 0", "finite sigma", "sigma -> infinity", "p against 0", "p against infinity")
+    return Section("Sigma to 0, finite, to infinity", says, head, lines)
+
+
+def sigma(setting: Setting) -> Section | None:
+    found = read(setting, "sigma")
+    names = ("residual", "error", "with_single", "with_uniform", "deletion", "insertion")
+    lines = []
+    for index, first in enumerate(found[0]["lines"] if found else []):
+        of_all = [[one["lines"][index][name] for one in found] for name in names]
+        means_of = [float(np.mean([v for v in own if v is not None] or [np.nan])) for own in of_all]
+        lines.append((first["sigma"], *means_of))
+    says = f"Means over {len(found)} images, every sigma from one ledger per image; correlations are of ranks."
+    head = ("sigma", "residual", "error", "with sigma -> 0", "with sigma -> infinity", "deletion", "insertion")
+    return Section("The width of the kernel", says, head, lines) if lines else None
+
+
+def granularity(setting: Setting) -> Section | None:
+    found = read(setting, "scales")
+    names = ("regions", "gradients", "deletion", "insertion", "residual", "error", "seconds")
+    lines = []
+    for index, first in enumerate(found[0]["lines"] if found else []):
+        lines.append(
+            (first["asked"], *(float(np.mean([one["lines"][index][name] for one in found])) for name in names))
+        )
+    says = f"Means over {len(found)} images; deletion and insertion by pixels, as shares of F(x) - F(x')."
+    return Section("The number of regions", says, ("asked", *names), lines) if lines else None
+
+
+def clock(setting: Setting, trained: dict[str, Any], records: list[dict[str, Any]]) -> Section:
+    """Where the time went, in seconds of one process each."""
+    spent: dict[str, float] = {"training": trained["seconds"]}
+    for record in records:
+        for what, seconds in record.get("timings", {}).items():
+            spent[what] = spent.get(what, 0.0) + seconds
+    spent["Algorithm 1"] = sum(one["algorithm_1"]["seconds"] for one in read(setting, "paper"))
+    spent["granularity"] = sum(line["seconds"] for one in read(setting, "scales") for line in one["lines"])
+    total = spent.pop("all", 0.0)
+    lines = [(what, float(round(seconds, 1))) for what, seconds in sorted(spent.items(), key=lambda pair: -pair[1])]
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}"
+    return Section(
+        "Time", f"{machine}; the study took {total:.0f} s in all processes together.", ("what", "seconds"), lines
+    )
+
+
+def markdown(setting: Setting, records: list[dict[str, Any]], about: list[str], sections: list[Section]) -> str:
+    table = rows(records)
+    found = means(table)
+    metrics = list(dict.fromkeys(one.metric for one in found))
+    by = {(one.metric, one.method): one for one in found}
+    better = {one.metric: one.better for one in found}
+    lines = []
+    for method in dict.fromkeys(one.method for one in found):
+        known = [by.get((metric, method)) for metric in metrics]
+        lines.append((method, *(f"{one.mean:.3g} ± {one.high - one.mean:.2g}" if one else "–" for one in known)))
+    says = "Means over patients with 95% half-widths; the page has curves, intervals and tests between all methods."
+    overview = Section("Methods and metrics", says, ("method", *(f"{m} ({better[m]})" for m in metrics)), lines)
+    lost = losses(table)
+    given = "DATA=FOLDER" if setting.data else ""
+    command = f"make histology{'' if setting.data else '-small'} {given}".strip()
+    return "\n".join(
+        [
+            "# Histology\n",
+            f"    {command}\n",
+            *(f"{text}\n" for text in about),
+            overview.markdown(),
+            f"Where GRALIS loses (Holm p < 0.05): {lost or 'on no metric'}.\n",
+            *(one.markdown() for one in sections),
+            f"## IDC and PCam\n\n{IDC_AND_PCAM}\n",
+            *(f"    {line}" for line in COMMANDS),
+            "",
+        ]
+    )
+
+
+def losses(table: Any) -> str:
+    """Metrics on which another method is better than GRALIS by more than chance."""
+    found: dict[str, list[str]] = {}
+    for one in comparisons(table):
+        if "gralis" in (one.a, one.b) and one.winner not in ("", "gralis"):
+            found.setdefault(one.metric, []).append(one.winner)
+    return "; ".join(f"{metric} to {', '.join(winners)}" for metric, winners in found.items())
+
+
+def _text(cell: object) -> str:
+    return number(float(cell)) if isinstance(cell, float | np.floating) else str(cell).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    page(claimed(__doc__))

@@ -1,0 +1,20 @@
+"""All stages, one after the other; what is done is not done again, so a run that was stopped goes on.
+
+python experiments/histology/run.py --data FOLDER --out OUT [--weights STATE_DICT]
+python experiments/histology/run.py --small --out OUT
+"""
+
+from __future__ import annotations
+
+from explain import explain
+from page import page
+from setting import claimed
+from studies import studies
+from train import train
+
+if __name__ == "__main__":
+    setting = claimed(__doc__)
+    train(setting)
+    explain(setting)
+    studies(setting)
+    page(setting)

@@ -1,0 +1,131 @@
+"""What the experiment is: one value, on the command line and in the files of every stage."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The paper's setting on real images; `small` is the same on generated ones with a small network.
+
+    224 pixels: the largest square in a picture of 350 x 230 is 230, so hardly a pixel is thrown away or made up, and
+    a DenseNet-121 pools a map of 7 x 7 cells there, as it was designed to.
+    """
+
+    data: str = ""  # a folder with labels.csv and the pictures (or a zip of them)
+    out: str = "histology-output"
+    weights: str = ""  # a state dict to start from
+    network: str = "densenet121"
+    side: int = 224
+    test_share: float = 0.25  # of the patients of each class
+    epochs: int = 12
+    batch: int = 16
+    rate: float = 3e-4
+    probe: int = 0  # 1: the backbone stays as it is, only the last layer is trained
+    n_images: int = 40  # held out, scored by all metrics
+    n_paper: int = 3  # by Algorithm 1
+    segments: int = 30
+    compactness: float = 50.0
+    n_permutations: int = 30
+    n_nodes: int = 10
+    sigma: float = 0.75
+    share: int = 20  # the default plan has 1 / share of Algorithm 1's budget
+    repeats_on: int = 5
+    n_repeats: int = 3
+    n_curves: int = 10  # images whose deletion is followed over sigma
+    scales: tuple[int, ...] = (10, 20, 30, 50, 100, 200)
+    sigmas: tuple[float, ...] = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 3.0)
+    seed: int = 0
+    workers: int = os.cpu_count() or 1
+    docs: str = ""  # also write the text here, e.g. docs/experiments/histology.md
+
+    def path(self, *parts: str) -> Path:
+        return Path(self.out, *parts)
+
+    def budget(self, n_features: int) -> int:
+        """The default plan's: a twentieth of 30 permutations x n regions x 10 nodes; 375 for 25 regions."""
+        least = 6 * n_features + 32  # a pilot, and a few rays for every region
+        return max(least, self.n_permutations * n_features * self.n_nodes // self.share)
+
+
+SMALL: dict[str, Any] = {
+    "network": "tiny",
+    "side": 32,
+    "epochs": 12,
+    "batch": 16,
+    "rate": 0.01,
+    "n_images": 6,
+    "n_paper": 1,
+    "segments": 9,
+    "n_permutations": 4,
+    "n_nodes": 4,
+    "share": 1,
+    "repeats_on": 1,
+    "n_repeats": 2,
+    "n_curves": 2,
+    "scales": (4, 9),
+    "sigmas": (0.35, 0.75, 1.5),
+}
+
+
+def read_setting(description: str | None) -> Setting:
+    """From the command line: --small, and every field by its name."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--small", action="store_true", help="generated images, a small network: minutes")
+    for field in fields(Setting):
+        kind = {"int": int, "float": float}.get(str(field.type), str)
+        if "tuple" not in str(field.type):
+            parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=None)
+    given = vars(parser.parse_args())
+    base = replace(Setting(), **(SMALL if given.pop("small") else {}))
+    return replace(base, **{name: value for name, value in given.items() if value is not None})
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Whole or not at all, so that a stage that was killed is done again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}")
+    temporary.write_text(json.dumps(content, indent=1) + "\n")
+    os.replace(temporary, path)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def claimed(description: str | None) -> Setting:
+    """The setting of the command line, for a folder that is its own."""
+    setting = read_setting(description)
+    claim(setting)
+    return setting
+
+
+#: What may change while the results so far stay: where things are, how many processes, more images.
+_FREE = ("data", "out", "docs", "workers", "n_images", "n_paper", "n_curves", "weights")
+_TRAINING = ("network", "side", "test_share", "epochs", "batch", "rate", "probe", "seed")
+
+
+def of_training(setting: Setting) -> dict[str, Any]:
+    """What decides the network."""
+    return {**{name: getattr(setting, name) for name in _TRAINING}, "weights": Path(setting.weights).name}
+
+
+def claim(setting: Setting) -> None:
+    """The folder is this setting's: what it holds must not be of another."""
+    path = setting.path("setting.json")
+    asked = json.loads(json.dumps({name: v for name, v in asdict(setting).items() if name not in _FREE}))
+    known = read_json(path) if path.is_file() else asked
+    for name in asked:
+        if known.get(name) != asked[name]:
+            raise SystemExit(
+                f"{setting.out} was made with {name} = {known.get(name)}, not {asked[name]}; use another --out."
+            )
+    write_json(path, asked)

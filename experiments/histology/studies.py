@@ -1,0 +1,173 @@
+"""Stage 3: what the ledgers say. The residual in its parts, B, sigma; then granularity, which needs the model.
+
+python experiments/histology/studies.py --data FOLDER --out OUT [--small]        (after explain.py)
+
+Files: studies/*.json, one per study and image; what is there is not made again.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from explain import make_model, source
+from scipy.stats import spearmanr
+from setting import Setting, claimed, read_json, write_json
+
+import gralis
+from gralis.bench import Item, Store
+from gralis.certificates.calibrate import calibrate
+from gralis.cli.question import ask
+from gralis.faithfulness import deletion, insertion
+
+
+def studies(setting: Setting) -> None:
+    images, model = source(setting), make_model(setting)()
+    names = images.names()
+    for number, name in enumerate(names):
+        ledger = ledger_of(setting, name)
+        if ledger is not None:
+            _once(setting.path("studies", f"residual-{number}.json"), lambda e=ledger: residual(e))
+    for number in range(min(setting.n_curves, len(names))):
+        ledger = ledger_of(setting, names[number])
+        if ledger is not None:
+            path = setting.path("studies", f"sigma-{number}.json")
+            _once(path, lambda e=ledger, i=number: sigma(setting, model, images.load(i), e))
+    for number in range(min(setting.n_paper, len(names))):
+        path = setting.path("paper", f"{number}.gralis")
+        _once(
+            setting.path("studies", f"paper-{number}.json"),
+            lambda p=path, n=names[number]: paper(p, ledger_of(setting, n)),
+        )
+        _once(setting.path("studies", f"bound-{number}.json"), lambda i=number: bound(setting, model, images.load(i)))
+        _once(setting.path("studies", f"scales-{number}.json"), lambda i=number: scales(setting, model, images.load(i)))
+
+
+def ledger_of(setting: Setting, name: str) -> gralis.Explanation | None:
+    """The explanation of an image that the study kept; None if it failed there."""
+    known = Store.read(setting.path("study"))
+    path = known.ledger(name)
+    return gralis.load(path) if path.is_file() else None
+
+
+def parts_of(e: gralis.Explanation) -> dict[str, Any]:
+    """The residual and its parts, relative to |F(x) - F(x')|."""
+    scale = abs(e.delta) or float("nan")
+    terms = {name: getattr(e.residual, name) for name in ("observed", "path", "numerical", "kernel")}
+    return {name: [term.value / scale, term.half_width / scale] for name, term in terms.items()}
+
+
+def residual(e: gralis.Explanation) -> dict[str, Any]:
+    """From the ledger alone: the parts of the residual, B, and the checksum of Lemma A."""
+    known = np.isfinite(e.ledger.value) & (e.ledger.nodes_per_ray > 0)
+    check = e.ledger.checksum[known]
+    return {
+        "delta": e.delta,
+        "n_features": e.n_features,
+        "n_gradients": e.cost.n_gradients,
+        "n_forwards": e.cost.n_forwards,
+        "seconds": e.cost.seconds,
+        "parts": parts_of(e),
+        "B": float(e.calibration.slope.max()),
+        "error": float(np.sqrt(np.mean(e.stderr**2) / np.mean(e.values**2))),
+        "checksum": {"mean": float(check.mean()), "rms": float(np.sqrt(np.mean(check**2)))} if len(check) else None,
+    }
+
+
+def paper(path: Path, ours: gralis.Explanation | None) -> dict[str, Any]:
+    """Algorithm 1 beside the default plan on the same image."""
+    theirs = gralis.load(path)
+    found = {"algorithm_1": residual(theirs), "shared": None if ours is None else residual(ours)}
+    if ours is not None:
+        found["correlation"] = float(np.corrcoef(theirs.values, ours.values)[0, 1])
+        found["rank_correlation"] = float(spearmanr(theirs.values, ours.values).statistic)
+        found["difference"] = float(np.linalg.norm(theirs.values - ours.values) / np.linalg.norm(theirs.values))
+    return found
+
+
+def sigma(setting: Setting, model: Any, item: Item, e: gralis.Explanation) -> dict[str, Any]:
+    """Every sigma from one ledger: residual, error, agreement with the limits; then deletion and insertion of each."""
+    k = ask(model, item.x, None, []).target
+    assert isinstance(k, int)
+    asked = {"target": gralis.targets.probability(k), "features": e.features, "batch_size": 4}
+    limits = {"0": e.singles().values, "inf": e.with_kernel(gralis.Uniform()).values}
+    lines = []
+    for width in ("0", *setting.sigmas, "inf"):
+        if width in limits:
+            values, error = limits[str(width)], float("nan")
+        else:
+            with warnings.catch_warnings():  # that few rays carry a narrow kernel is what the error column says
+                warnings.simplefilter("ignore")
+                one = e.with_kernel(gralis.Gaussian(float(width)))
+            values, error = one.values, float(np.sqrt(np.mean(one.stderr**2) / np.mean(one.values**2)))
+        lines.append(
+            {
+                "sigma": str(width),
+                "residual": float((e.delta - values.sum()) / abs(e.delta)),
+                "error": None if np.isnan(error) else error,
+                "with_single": float(spearmanr(values, limits["0"]).statistic),
+                "with_uniform": float(spearmanr(values, limits["inf"]).statistic),
+                "deletion": deletion(model, item.x, values, **asked).value,
+                "insertion": insertion(model, item.x, values, **asked).value,
+            }
+        )
+    return {"image": item.name, "lines": lines}
+
+
+def bound(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
+    """B by a pass of its own, on independent rays."""
+    assert item.features is not None
+    budget = setting.budget(item.features.n_features)
+    target = ask(model, item.x, None, []).target
+    kernel = gralis.Gaussian(setting.sigma)
+    found = calibrate(
+        model, item.x, budget=budget, target=target, features=item.features, kernel=kernel, seed=setting.seed + 1
+    )
+    return {"B": float(found.slope.max()), "per_feature": found.slope.tolist(), "n_points": found.n_points}
+
+
+def scales(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
+    """The number of regions varied; the budget grows with them, as Algorithm 1's does."""
+    k = ask(model, item.x, None, []).target
+    assert isinstance(k, int)
+    lines = []
+    for size in setting.scales:
+        start = time.perf_counter()
+        target = gralis.targets.probability(k)
+        options = {"budget": setting.budget(size), "seed": setting.seed, "batch_size": 4}
+        (one,) = gralis.granularity(
+            model, item.x, [size], compactness=setting.compactness, target=target, **options
+        ).scales
+        lines.append(
+            {
+                "asked": size,
+                "regions": one.explanation.n_features,
+                "gradients": one.explanation.cost.n_gradients,
+                "deletion": one.deletion.value,
+                "insertion": one.insertion.value,
+                "residual": one.residual,
+                "error": one.error,
+                "seconds": round(time.perf_counter() - start, 1),
+            }
+        )
+    return {"image": item.name, "lines": lines}
+
+
+def _once(path: Path, make: Callable[[], dict[str, Any]]) -> None:
+    if not path.is_file():
+        write_json(path, make())
+        print(path.name, flush=True)
+
+
+def read(setting: Setting, kind: str) -> list[dict[str, Any]]:
+    """What a study found, image by image."""
+    paths = sorted(setting.path("studies").glob(f"{kind}-*.json"), key=lambda p: int(p.stem.rpartition("-")[2]))
+    return [read_json(path) for path in paths]
+
+
+if __name__ == "__main__":
+    studies(claimed(__doc__))

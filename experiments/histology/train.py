@@ -1,0 +1,163 @@
+"""Stage 1: the network, trained on some patients and tested on others.
+
+python experiments/histology/train.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]
+
+Files: split.json, checkpoint.pt (after every epoch; a killed run goes on from it), model.pt, training.json.
+The number of epochs is fixed beforehand and the last state is taken: held-out patients decide nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from images import folder, pixels, split
+from network import build, start_from
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from setting import Setting, claimed, of_training, read_json, write_json
+from torch import Tensor, nn
+
+from gralis.bench.source import read_labels
+
+Numbers = NDArray[np.float64]
+
+
+def train(setting: Setting) -> dict[str, Any]:
+    """Train, test, write; nothing if it is done already."""
+    done = setting.path("training.json")
+    if done.is_file() and read_json(done)["setting"] == of_training(setting):
+        return read_json(done)
+    where = folder(setting)
+    labels = read_labels(where / "labels.csv")
+    classes = sorted({row["label"] for row in labels})
+    first, held_out = split(labels, setting.test_share, setting.seed)
+    write_json(setting.path("split.json"), {"train": [r["file"] for r in first], "test": [r["file"] for r in held_out]})
+
+    images = pixels(where, labels, setting.side, setting.path("cache"))
+    index = {row["file"]: i for i, row in enumerate(labels)}
+    rows = np.array([index[row["file"]] for row in first])
+    truth = torch.tensor([classes.index(row["label"]) for row in labels])
+    mean, std = (stat(images[np.sort(rows)[::4]] / 255.0, axis=(0, 1, 2)) for stat in (np.mean, np.std))
+    network = build(setting.network, len(classes))
+    n_copied = start_from(network, setting.weights) if setting.weights else 0
+
+    start = time.perf_counter()
+    history = fit(network, Batches(images, truth, mean, std), rows, setting)
+    scores = predict(network, Batches(images, truth, mean, std), np.array([index[r["file"]] for r in held_out]))
+    torch.save(network.state_dict(), setting.path("model.part"))
+    os.replace(setting.path("model.part"), setting.path("model.pt"))
+    found = {
+        "setting": of_training(setting),
+        "classes": classes,
+        "mean": mean.round(4).tolist(),
+        "std": std.round(4).tolist(),
+        "n_copied": n_copied,
+        "weights": Path(setting.weights).name,
+        "history": history,
+        "seconds": round(sum(epoch["seconds"] for epoch in history), 1),
+        "seconds_now": round(time.perf_counter() - start, 1),
+        "train": {"images": len(first), "patients": len({row["patient"] for row in first})},
+        "test": {
+            "images": len(held_out),
+            "patients": len({row["patient"] for row in held_out}),
+            **quality(
+                scores, np.array([classes.index(row["label"]) for row in held_out]), [r["patient"] for r in held_out]
+            ),
+        },
+    }
+    write_json(done, found)
+    return found
+
+
+class Batches:
+    """Pixels as the network sees them."""
+
+    def __init__(self, images: NDArray[np.uint8], truth: Tensor, mean: Numbers, std: Numbers) -> None:
+        self.images, self.truth = images, truth
+        self.mean, self.std = (torch.tensor(v, dtype=torch.float32).view(3, 1, 1) for v in (mean, std))
+
+    def __call__(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        table = torch.from_numpy(np.stack([self.images[i] for i in rows])).permute(0, 3, 1, 2).float() / 255
+        return ((table - self.mean) / self.std).contiguous(memory_format=torch.channels_last), self.truth[rows]
+
+
+def fit(network: nn.Module, batches: Batches, rows: NDArray[np.int64], setting: Setting) -> list[dict[str, float]]:
+    """AdamW with a cosine rate, classes weighted evenly, flips and quarter turns; one checkpoint per epoch."""
+    network.to(memory_format=torch.channels_last)
+    if setting.probe:
+        network.requires_grad_(False)
+        list(network.modules())[-1].requires_grad_(True)
+    counts = torch.bincount(batches.truth[rows]).float()
+    loss_of = nn.CrossEntropyLoss(weight=counts.sum() / (len(counts) * counts))
+    optimiser = torch.optim.AdamW(
+        [p for p in network.parameters() if p.requires_grad], lr=setting.rate, weight_decay=1e-4
+    )
+    steps = setting.epochs * -(-len(rows) // setting.batch)
+    rate = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    path, history = setting.path("checkpoint.pt"), []
+    if path.is_file():
+        state = torch.load(path, weights_only=True)
+        if state["setting"] == repr(of_training(setting)):
+            network.load_state_dict(state["network"])
+            optimiser.load_state_dict(state["optimiser"])
+            rate.load_state_dict(state["rate"])
+            history = state["history"]
+    for epoch in range(len(history), setting.epochs):
+        start, losses = time.perf_counter(), []
+        rng = np.random.default_rng([setting.seed, epoch])  # of the epoch's own: going on is the same as not stopping
+        network.train(not setting.probe)  # a frozen backbone keeps its statistics, too
+        for part in np.array_split(rng.permutation(rows), -(-len(rows) // setting.batch)):
+            x, y = batches(part)
+            x = torch.rot90(x, int(rng.integers(4)), (2, 3))
+            loss = loss_of(network(x.flip(3) if rng.random() < 0.5 else x), y)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            rate.step()
+            losses.append(float(loss.detach()))
+        history.append({"loss": round(float(np.mean(losses)), 4), "seconds": round(time.perf_counter() - start, 1)})
+        print(
+            f"epoch {epoch + 1} of {setting.epochs}: loss {history[-1]['loss']}, {history[-1]['seconds']} s", flush=True
+        )
+        state = {"network": network.state_dict(), "optimiser": optimiser.state_dict(), "rate": rate.state_dict()}
+        torch.save({**state, "history": history, "setting": repr(of_training(setting))}, path.with_suffix(".part"))
+        os.replace(path.with_suffix(".part"), path)
+    network.eval()
+    return history
+
+
+def predict(network: nn.Module, batches: Batches, rows: NDArray[np.int64]) -> Numbers:
+    """Class probabilities, (n, classes)."""
+    with torch.no_grad():
+        parts = [network(batches(part)[0]).softmax(1) for part in np.array_split(rows, -(-len(rows) // 16))]
+    return torch.cat(parts).double().numpy()
+
+
+def quality(scores: Numbers, truth: NDArray[np.int64], patients: list[str]) -> dict[str, float]:
+    """Accuracy (of images, of classes alike, of patients by their mean score) and the area under the ROC curve."""
+    right = scores.argmax(1) == truth
+    per_class = [right[truth == k].mean() for k in np.unique(truth)]
+    groups: dict[str, list[int]] = {}
+    for i, patient in enumerate(patients):
+        groups.setdefault(patient, []).append(i)
+    voted = [scores[own].mean(0).argmax() == np.bincount(truth[own]).argmax() for own in groups.values()]
+    found = {"accuracy": right.mean(), "balanced_accuracy": np.mean(per_class), "patient_accuracy": np.mean(voted)}
+    if scores.shape[1] == 2:
+        found["auc"] = auc(scores[:, 1], truth == 1)
+    return {name: round(float(value), 4) for name, value in found.items()}
+
+
+def auc(scores: Numbers, positive: NDArray[np.bool_]) -> float:
+    """The chance that a positive scores above a negative, ties counting half."""
+    n, m = int(positive.sum()), int((~positive).sum())
+    return float((rankdata(scores)[positive].sum() - n * (n + 1) / 2) / (n * m)) if n and m else float("nan")
+
+
+if __name__ == "__main__":
+    made = train(claimed(__doc__))
+    print({key: made[key] for key in ("train", "test", "seconds")})

@@ -1,0 +1,236 @@
+"""What is asked of every image: these methods, scored by these metrics. The record of one image is plain JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis import faithfulness, targets
+from gralis.bench.repeats import Repeats
+from gralis.bench.source import Item
+from gralis.cli.question import ask
+from gralis.errors import GralisError, bad
+from gralis.explain import explain
+from gralis.explainers import Attribution
+from gralis.faithfulness import Score
+from gralis.faithfulness.case import case
+from gralis.faithfulness.infidelity import losses, misfit
+from gralis.kernels import Gaussian, Kernel, Uniform
+from gralis.laws import Array
+from gralis.methods.run import FROM_LEDGER, METHODS
+from gralis.plans import whole
+from gralis.targets import Target
+
+#: The order of the paper; the repeated ones are for the first few images only.
+METRICS: Mapping[str, Callable[..., Score]] = MappingProxyType(
+    {
+        name: getattr(faithfulness, name)
+        for name in (
+            *("deletion", "insertion", "road_morf", "road_lerf", "road_gap", "infidelity", "completeness"),
+            *("gini", "entropy", "locality", "max_sensitivity", "stability", "model_randomisation"),
+        )
+    }
+)
+REPEATED = ("max_sensitivity", "stability", "model_randomisation")
+_CURVES = ("deletion", "insertion", "road_morf", "road_lerf", "road_gap")
+_NO_UNIT = ("gradcam", "gradcam_lin", "random")  # their sum means nothing: no completeness, infidelity up to a factor
+_READOUTS = ("logit", "probability", "log_odds", "margin")
+_LEAST = (("budget", 1), ("repeats_on", 0), ("n_repeats", 2), ("steps", 1), ("seed", 0), ("batch_size", 1))
+_COUNTS = {"max_sensitivity": "n_perturbations", "stability": "n_runs", "model_randomisation": "stages"}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Methods, metrics and what they have in common.
+
+    `metrics`: names of `gralis.faithfulness`; "deletion:blur" is deletion with the baseline "blur". `readout`: which
+    function of the logits methods explain; `score_readout`: which one the curves follow (a probability has the same
+    scale on every image). The repeated metrics run on the first `repeats_on` images, `n_repeats` times each.
+
+    >>> Study(methods=("gralis", "random"), metrics=("deletion:blur",)).metrics
+    ('deletion:blur',)
+    """
+
+    methods: tuple[str, ...] = tuple(METHODS)
+    metrics: tuple[str, ...] = tuple(name for name in METRICS if name != "road_gap")
+    readout: str = "logit"
+    score_readout: str = "probability"
+    baseline: float | str = 0.0
+    budget: int = 1024
+    sigma: float = 0.75
+    layer: str | None = None
+    repeats_on: int = 5
+    n_repeats: int = 5
+    steps: int = 50
+    seed: int = 0
+    batch_size: int = 8  # fixed: sums in another order would change the last digits of the table
+
+    def __post_init__(self) -> None:
+        for field, allowed in (("methods", METHODS), ("metrics", METRICS)):
+            chosen = getattr(self, field)
+            for name in chosen if chosen else ("nothing",):
+                if name.partition(":")[0] not in allowed:
+                    raise bad(field, "Study", f"made of {', '.join(allowed)}", repr(name))
+            if len(set(chosen)) < len(chosen):
+                raise bad(field, "Study", "different names", ", ".join(chosen))
+        for name in ("readout", "score_readout"):
+            if getattr(self, name) not in _READOUTS:
+                raise bad(name, "Study", f"one of {', '.join(_READOUTS)}", repr(getattr(self, name)))
+        for name, least in _LEAST:
+            whole(getattr(self, name), name, least)
+
+    @property
+    def kernel(self) -> Kernel:
+        return Uniform() if self.sigma == math.inf else Gaussian(self.sigma)
+
+    def settings(self) -> dict[str, Any]:
+        """Everything that decides the numbers, as JSON keeps it."""
+        return {**asdict(self), "methods": list(self.methods), "metrics": list(self.metrics), "sigma": str(self.sigma)}
+
+    def seed_of(self, name: str) -> int:
+        """A seed of the image's own, whatever the order or the number of workers."""
+        return int.from_bytes(hashlib.sha256(f"{self.seed}:{name}".encode()).digest()[:4], "big")
+
+
+def measure(
+    study: Study, model: object, item: Item, *, repeated: bool, ledger_path: Path | None = None
+) -> dict[str, Any]:
+    """Every method on one image, scored by every metric; one that fails is recorded and does not stop the rest.
+
+    `ledger_path`: where the explanation that the methods read is saved.
+    """
+    start = time.perf_counter()
+    here = _Here(study, model, item, study.seed_of(item.name))
+    found, failed = here.attributions(ledger_path)
+    scores = []
+    for metric in study.metrics:
+        if metric in REPEATED and not repeated:
+            continue
+        for method in study.methods:
+            if metric == "completeness" and method in _NO_UNIT:
+                continue
+            if method in failed:
+                scores.append({"method": method, "metric": metric, "error": failed[method]})
+            else:
+                scores.append({"method": method, "metric": metric, **here.score(metric, method, found[method])})
+    return {
+        "image": item.name,
+        "about": dict(item.about),
+        "target": targets.describe(here.goal),
+        "n_features": here.n_features,
+        "seed": here.seed,
+        "attributions": {name: one.values.tolist() for name, one in found.items()},
+        "scores": scores,
+        "timings": {**here.timings, "all": round(time.perf_counter() - start, 4)},
+    }
+
+
+class _Here:
+    """One image with its target, and the methods on it."""
+
+    def __init__(self, study: Study, model: object, item: Item, seed: int) -> None:
+        self.study, self.model, self.item, self.seed = study, model, item, seed
+        k = item.target if item.target is not None else ask(model, item.x, None, []).target
+        self.goal, self.score_goal = (_readout(how, k) for how in (study.readout, study.score_readout))
+        self.timings: dict[str, float] = {}
+        self._losses: tuple[NDArray[np.bool_], Array] | None = None
+        own = {"budget": study.budget, "kernel": study.kernel, "layer": study.layer}
+        self.repeats = Repeats(study.methods, {**self._common(), **own})
+
+    @property
+    def n_features(self) -> int | None:
+        return None if self.item.features is None else self.item.features.n_features
+
+    def attributions(self, ledger_path: Path | None) -> tuple[dict[str, Attribution], dict[str, str]]:
+        """What the methods found, and what went wrong with the others; one ledger for all that read it."""
+        found: dict[str, Attribution] = {}
+        failed: dict[str, str] = {}
+        ledger = None
+        if FROM_LEDGER & set(self.study.methods):
+            with self._timed("ledger"):
+                options = {**self._common(), "budget": self.study.budget, "kernel": self.study.kernel}
+                ledger = explain(self.model, self.item.x, seed=self.seed, progress=False, **options)
+                if ledger_path is not None:
+                    ledger.save(ledger_path)
+        for name in self.study.methods:
+            try:
+                with self._timed(name):
+                    found |= self.repeats.run([name], self.model, self.item.x, seed=self.seed, ledger=ledger)
+            except GralisError as error:
+                failed[name] = str(error)
+        return found, failed
+
+    def score(self, metric: str, method: str, attribution: Attribution) -> dict[str, Any]:
+        name, _, baseline = metric.partition(":")
+        curve = name in _CURVES
+        options = {**self._common(), "target": self.score_goal if curve else self.goal, "seed": self.seed}
+        if name.startswith("road") and not baseline:
+            del options["baseline"]  # its own imputation
+        for key, value in self._own(name, method, baseline):
+            options[key] = value
+        try:
+            with self._timed(metric):
+                if name == "infidelity" and not baseline:
+                    return {"value": self._infidelity(attribution, method in _NO_UNIT), "better": "lower"}
+                score = METRICS[name](self.model, self.item.x, attribution, **options)
+        except GralisError as error:
+            return {"error": str(error)}
+        shown: dict[str, Any] = {"value": score.value, "better": score.better}
+        if score.curve is not None and curve:
+            shown["curve"] = {"at": score.curve.at.tolist(), "values": score.curve.values.tolist()}
+        return shown
+
+    def _infidelity(self, attribution: Attribution, normalise: bool) -> float:
+        """What F loses without random sets is the same for every method: it is evaluated once."""
+        if self._losses is None:
+            common = {**self._common(), "seed": self.seed}
+            with case(self.model, self.item.x, attribution, **common) as found:
+                self._losses = losses(found)
+        return misfit(*self._losses, attribution.values, normalise)
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[what] = round(self.timings.get(what, 0.0) + time.perf_counter() - start, 4)
+
+    def _own(self, name: str, method: str, baseline: str) -> Iterator[tuple[str, Any]]:
+        """What only some metrics take."""
+        if baseline:
+            yield "baseline", baseline
+        if name in ("deletion", "insertion"):
+            yield "steps", self.study.steps
+        if name == "infidelity":
+            yield "normalise", method in _NO_UNIT
+        if name in REPEATED:
+            yield "method", self.repeats.method(method)
+            yield "budget", self.study.budget
+            yield _COUNTS[name], self.study.n_repeats
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "target": self.goal,
+            "baseline": self.study.baseline,
+            "features": self.item.features,
+            "batch_size": self.study.batch_size,
+        }
+
+
+def _readout(how: str, k: Target) -> Target:
+    """This function of the logits, of class k; a model with one number has no classes."""
+    if not isinstance(k, int):
+        return k
+    made: Callable[[int], Target] = getattr(targets, how)
+    return made(k)

@@ -1,0 +1,186 @@
+"""A study of a model that looks at one region: faithful methods find it, random does not; workers change nothing."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+import gralis
+from bench.workshop import REGION, Generated, furnish, network
+from gralis import faithfulness, methods
+from gralis.bench import Item, Pictures, Study, comparisons, means, measure, rows, run
+from gralis.bench.repeats import Repeats
+from gralis.bench.source import read_labels
+from gralis.cli.images import Preprocessing
+from gralis.cli.model import load_model
+from gralis.errors import GralisError
+from gralis.methods import METHODS
+
+FAITHFUL = ("gralis", "gralis_uniform", "singles", "integrated_gradients", "kernel_shap", "lime", "occlusion")
+SMALL = Study(methods=(*FAITHFUL, "random"), metrics=("deletion", "insertion", "road_gap", "completeness"), budget=200)
+
+
+def test_every_faithful_method_ranks_the_planted_region_first_and_beats_random(tmp_path):
+    records = run(SMALL, Generated(5), network, tmp_path / "out", workers=1)
+    for record in records:
+        found = {name: int(np.argmax(values)) for name, values in record["attributions"].items()}
+        assert {found[name] for name in FAITHFUL} == {REGION}
+    assert len({int(np.argmax(record["attributions"]["random"])) for record in records}) > 1
+    by = {(one.metric, one.method): one for one in means(rows(records, group="image"))}
+    for metric in ("deletion", "insertion", "road_gap"):
+        for name in FAITHFUL:
+            mine, chance = by[metric, name], by[metric, "random"]
+            assert (mine.high < chance.low) if mine.better == "lower" else (mine.low > chance.high)
+    assert by["completeness", "gralis"].n_images == 5
+    assert ("completeness", "random") not in by  # its sum means nothing
+    wins = {
+        (one.metric, one.a)
+        for one in comparisons(rows(records, group="image"), test="permutation")
+        if one.b == "random"
+    }
+    assert wins >= {("deletion", name) for name in FAITHFUL}
+
+
+def test_scores_are_those_of_the_metric_itself():
+    item, model = Generated().load(0), network()
+    record = measure(Study(methods=("occlusion",), metrics=("deletion:blur",)), model, item, repeated=False)
+    phi = methods.occlusion(model, item.x, target=1, features=item.features)
+    by_hand = faithfulness.deletion(model, item.x, phi, target=lambda z: z.softmax(1)[:, 1], baseline="blur")
+    (score,) = record["scores"]
+    assert score["value"] == pytest.approx(by_hand.value, abs=1e-9)
+    assert score["curve"]["values"] == pytest.approx(by_hand.curve.values)
+    assert record["attributions"]["occlusion"] == pytest.approx(phi.values)
+
+
+def test_infidelity_evaluated_once_is_that_of_every_method():
+    item, model = Generated().load(0), network()
+    record = measure(Study(methods=("occlusion", "random"), metrics=("infidelity",)), model, item, repeated=False)
+    for score in record["scores"]:
+        phi = np.array(record["attributions"][score["method"]])
+        options = {
+            "target": 1,
+            "features": item.features,
+            "seed": record["seed"],
+            "normalise": score["method"] == "random",
+        }
+        assert score["value"] == pytest.approx(faithfulness.infidelity(model, item.x, phi, **options).value, rel=1e-6)
+
+
+def test_a_ledger_that_was_kept_is_what_the_methods_read(tmp_path):
+    study = Study(methods=("gralis", "singles"), metrics=("gini",), budget=150)
+    (record,) = run(study, Generated(1), network, tmp_path, workers=1, keep_ledgers=True)
+    (path,) = (tmp_path / "ledgers").iterdir()
+    explanation = gralis.load(path)
+    assert explanation.values.tolist() == record["attributions"]["gralis"]
+    assert explanation.singles().values.tolist() == record["attributions"]["singles"]
+
+
+def test_one_ledger_serves_all_methods_that_read_it_also_when_they_run_again(monkeypatch):
+    made = []
+    original = methods.run.__globals__["explain"]
+    for place in (methods.run, measure):
+        monkeypatch.setitem(place.__globals__, "explain", lambda *a, **o: made.append(1) or original(*a, **o))
+    item = Generated().load(0)
+    study = Study(
+        methods=("gralis", "singles", "lime"), metrics=("max_sensitivity", "stability"), n_repeats=3, budget=150
+    )
+    record = measure(study, network(), item, repeated=True)
+    assert len(made) == 1 + 3 + 2  # the image, three perturbations, two further seeds: not three times that
+    asked = {"target": 1, "features": item.features, "budget": 150, "seed": record["seed"]}
+    phi = methods.lime(network(), item.x, **asked)
+    alone = faithfulness.stability(network(), item.x, phi, method="lime", n_runs=3, **asked)
+    shared = next(s["value"] for s in record["scores"] if (s["method"], s["metric"]) == ("lime", "stability"))
+    assert shared == pytest.approx(alone.value, rel=1e-6)
+
+
+def test_repeats_tell_models_apart():
+    item = Generated().load(0)
+    again = Repeats(("occlusion",), {"target": 1, "features": item.features}).method("occlusion")
+    model = network()
+    first = again(model, item.x).values
+    with torch.no_grad():
+        model.scale.fill_(6.0)
+    assert again(model, item.x).values == pytest.approx(2 * first, rel=1e-5)
+
+
+def test_the_numbers_do_not_depend_on_the_number_of_workers(tmp_path):
+    furnish(tmp_path)
+    labels = read_labels(tmp_path / "labels.csv")
+    source = Pictures(tmp_path / "photos", labels, Preprocessing(16, 16), segments=6)
+    model = partial(load_model, str(tmp_path / "net.py:build"))
+    study = Study(methods=("gralis", "gradcam", "random"), metrics=("deletion", "road_morf", "gini"), budget=120)
+    tables = [rows(run(study, source, model, tmp_path / f"out{n}", workers=n)) for n in (1, 2)]
+    assert tables[0] == tables[1]
+    assert {row.group for row in tables[0]} == {"0", "1"}
+    assert len(tables[0]) == 3 * 3 * 3
+
+
+def test_what_fails_is_recorded_and_the_rest_goes_on(tmp_path):
+    furnish(tmp_path)
+    (tmp_path / "photos" / "p1.png").write_bytes(b"no picture")
+    source = Pictures(tmp_path / "photos", read_labels(tmp_path / "labels.csv"), Preprocessing(16, 16), segments=6)
+    study = Study(methods=("occlusion", "random"), metrics=("deletion", "gini"), budget=3)  # too small for occlusion
+    records = run(study, source, network, tmp_path / "out", workers=1)
+    assert ["error" in record for record in records] == [False, True, False]
+    table = rows(records)
+    assert {(row.method, bool(row.error)) for row in table if row.method} == {("occlusion", True), ("random", False)}
+    assert "one forward for every feature" in next(row.error for row in table if row.method == "occlusion")
+    assert "p1.png is not a picture" in next(row.error for row in table if not row.method)
+    assert {one.method for one in means(table)} == {"random"}
+
+
+def test_a_method_of_the_ledger_that_fails_does_not_take_the_others_with_it(monkeypatch):
+    def broken(*arguments, **options):
+        raise GralisError("cannot")
+
+    monkeypatch.setitem(methods.run.__globals__, "METHODS", {**METHODS, "lime": broken})
+    study = Study(methods=("gralis", "lime"), metrics=("gini",), budget=100)
+    record = measure(study, network(), Generated().load(0), repeated=False)
+    assert set(record["attributions"]) == {"gralis"}
+    assert next(s for s in record["scores"] if s["method"] == "lime")["error"] == "cannot"
+
+
+def test_seeds_are_the_images_own_and_the_study_s():
+    assert Study(seed=0).seed_of("a") != Study(seed=1).seed_of("a") != Study(seed=1).seed_of("b")
+    item = Generated().load(0)
+    moved = Item("another name", item.x, item.features, item.target)
+    study = Study(methods=("random",), metrics=("gini",))
+    first, again, other = (measure(study, network(), one, repeated=False) for one in (item, item, moved))
+    assert first["attributions"] == again["attributions"] != other["attributions"]
+    assert json.loads(json.dumps(first)) == first
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"methods": ("gralis", "no")}, "'methods'"),
+        ({"metrics": ()}, "'metrics'"),
+        ({"metrics": ("gini", "gini")}, "different names"),
+        ({"readout": "loud"}, "'readout'"),
+        ({"budget": 0}, "budget"),
+    ],
+)
+def test_a_bad_study_is_one_sentence(changed, said):
+    with pytest.raises(GralisError, match=said):
+        Study(**changed)
+
+
+def test_a_source_checks_its_labels(tmp_path):
+    furnish(tmp_path)
+    path = tmp_path / "labels.csv"
+    for text, said in (
+        ("name\na", "must have a column 'file'"),
+        ("file\na\na", "a file twice"),
+        ("file,label\na", "line 2"),
+    ):
+        path.write_text(text)
+        with pytest.raises(GralisError, match=said):
+            read_labels(path)
+    with pytest.raises(GralisError, match="outside the folder"):
+        Pictures(tmp_path / "photos", ({"file": "../net.py"},)).load(0)
+    with pytest.raises(GralisError, match="none of the classes"):
+        Pictures(tmp_path / "photos", ({"file": "p0.png", "label": "x"},), classes=("y",)).load(0)

@@ -1,0 +1,137 @@
+"""The histology experiment on generated images: it runs from pictures to page, and goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu
+
+import gralis
+
+FOLDER = Path(__file__).parents[2] / "experiments" / "histology"
+MODULES = ("setting", "images", "network", "train")
+
+
+def start(*arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(Path(gralis.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(FOLDER / "run.py"), "--small", "--workers", "1", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def modules(monkeypatch):
+    """The files of the experiment as its own scripts see them; forgotten afterwards, their names are common."""
+    monkeypatch.syspath_prepend(FOLDER)
+    for name in MODULES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield {name: __import__(name) for name in MODULES}
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def test_the_small_run_makes_its_page_and_is_not_done_twice(tmp_path):
+    out = tmp_path / "out"
+    said = start("--out", str(out))
+    assert "epoch 12 of 12" in said
+    text, page = (out / "histology.md").read_text(), (out / "page.html").read_text()
+    for heading in ("Algorithm 1", "The residual in its parts", "The number of regions", "IDC and PCam"):
+        assert f"## {heading}" in text
+    for heading in ("Algorithm 1", "The residual in its parts", "deletion", "road_morf", "max_sensitivity"):
+        assert f"<h2>{heading}</h2>" in page
+    trained = json.loads((out / "training.json").read_text())
+    assert trained["test"]["auc"] > 0.9  # the planted cluster is easy
+    assert f"| auc | {trained['test']['auc']:.3g} |" in text
+
+    parts = json.loads((out / "studies" / "residual-0.json").read_text())["parts"]
+    assert parts["observed"][0] == pytest.approx(parts["path"][0] + parts["numerical"][0] + parts["kernel"][0])
+    theirs = json.loads((out / "studies" / "paper-0.json").read_text())["algorithm_1"]
+    assert theirs["n_gradients"] == 4 * theirs["n_features"] * 4
+
+    kept = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.suffix in (".json", ".gralis", ".pt")}
+    (out / "studies" / "bound-0.json").unlink()  # as if the run had been stopped before
+    (out / "page.html").unlink()
+    said = start("--out", str(out), "--docs", str(tmp_path / "docs" / "histology.md"))
+    assert (tmp_path / "docs" / "histology.md").read_text() == text
+    assert "epoch" not in said
+    assert "bound-0.json" in said
+    changed = {path.name for path, when in kept.items() if path.stat().st_mtime_ns != when}
+    assert changed == {"bound-0.json", "setting.json"}
+    assert (out / "page.html").read_text() == page
+
+
+def test_no_patient_is_on_both_sides_and_images_spread_over_patients(modules):
+    images = modules["images"]
+    labels = [
+        {"file": f"{p}-{k}", "label": "ab"[p % 3 == 0], "patient": f"p{p}"} for p in range(20) for k in range(p % 4 + 1)
+    ]
+    first, held_out = images.split(labels, 0.25, seed=0)
+    assert len(first) + len(held_out) == len(labels)
+    assert not {r["patient"] for r in first} & {r["patient"] for r in held_out}
+    assert len({r["patient"] for r in held_out}) == 5
+    assert {r["label"] for r in held_out} == {"a", "b"}
+    assert images.split(labels, 0.25, seed=0) == (first, held_out) != images.split(labels, 0.25, seed=1)
+    assert len({r["patient"] for r in images.spread(held_out, 5, seed=0)}) == 5
+    assert len(images.spread(held_out, 1000, seed=0)) == len(held_out)
+
+
+def test_quality_is_what_it_says(modules):
+    train = modules["train"]
+    rng = np.random.default_rng(0)
+    scores, truth = rng.random(40).round(1), rng.random(40) < 0.4
+    by_scipy = mannwhitneyu(scores[truth], scores[~truth]).statistic / (truth.sum() * (~truth).sum())
+    assert train.auc(scores, truth) == pytest.approx(by_scipy)
+    table = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.7, 0.3]])
+    found = train.quality(table, np.array([0, 0, 1, 1]), ["a", "a", "b", "b"])
+    assert found == {"accuracy": 0.75, "balanced_accuracy": 0.75, "patient_accuracy": 1.0, "auc": 0.75}
+
+
+def test_training_goes_on_where_it_was(modules, tmp_path):
+    import torch
+
+    setting, train = modules["setting"], modules["train"]
+    small = {**setting.SMALL, "epochs": 4, "seed": 3}
+    whole = setting.Setting(out=str(tmp_path / "whole"), **small)
+    train.train(whole)
+    stopped = setting.Setting(out=str(tmp_path / "stopped"), **small)
+    save, calls = torch.save, []
+
+    def killed(content, path):
+        save(content, path)
+        calls.append(path)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch, "save", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train.train(stopped)
+    found = train.train(stopped)
+    assert len(found["history"]) == 4
+    one, other = (torch.load(tmp_path / name / "model.pt", weights_only=True) for name in ("whole", "stopped"))
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_weights_with_other_names_are_found(modules, tmp_path):
+    import torch
+
+    pytest.importorskip("monai")
+    network = modules["network"]
+    theirs = {
+        key.replace(".layers.", ".").replace("class_layers.out", "classifier"): torch.full_like(value, 2)
+        for key, value in network.build("densenet121", 12).state_dict().items()
+    }
+    torch.save(theirs, tmp_path / "start.pt")
+    mine = network.build("densenet121", 2)
+    copied = network.start_from(mine, str(tmp_path / "start.pt"))
+    assert copied == len(theirs) - 2  # all but the last layer
+    state = mine.state_dict()
+    assert (state["features.denseblock2.denselayer3.layers.conv1.weight"] == 2).all()
+    assert not (state["class_layers.out.weight"] == 2).all()
