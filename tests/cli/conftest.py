@@ -44,7 +44,7 @@ def folder(furnished, tmp_path, monkeypatch) -> Path:
     own = tmp_path / "a folder"
     shutil.copytree(furnished, own)
     monkeypatch.chdir(own)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if not (Path(path) / "net.py").exists()])
     monkeypatch.delitem(sys.modules, "net", raising=False)
     return own
 
