@@ -3,7 +3,7 @@
 python benchmarks/batch.py [--quick] [--out benchmarks/results/batch.json]
 
 Both have the same budget for each input, and alternate in one process. The errors of both stand beside the times: one
-call must not be faster by being worse. The truth is enumerated.
+call must not be faster by being worse. The truth of the first four inputs is enumerated.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import gralis
 
 TARGET = 3.0
 N_INPUTS, N_FEATURES = 16, 12
+N_ENUMERATED = 4  # inputs whose truth is enumerated
 
 
 def models() -> dict[str, nn.Module]:
@@ -43,13 +44,14 @@ def run(quick: bool) -> dict[str, Any]:
             if repetition:  # the first pair warms up
                 apart.append(wall)
                 together.append(wall_batch)
-        truth = np.stack([gralis.explain(net, x, target=0, plan="exhaustive", budget=None).values for x in xs])
+        some = range(N_ENUMERATED)
+        truth = np.stack([gralis.explain(net, xs[k], target=0, plan="exhaustive", budget=None).values for k in some])
         rows[name] = {
             "sixteen_calls": apart,
             "one_call": together,
             "ratio": median(apart) / median(together),
-            "rmse_sixteen_calls": rms(singles - truth),
-            "rmse_one_call": rms(batch.values - truth),
+            "rmse_sixteen_calls": rms(singles[some] - truth),
+            "rmse_one_call": rms(batch.values[some] - truth),
         }
     return {"n_inputs": N_INPUTS, "budget": budget, "target": TARGET, "models": rows}
 
