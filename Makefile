@@ -92,8 +92,8 @@ photographs: $(STAMP) ## DATA=folder: EfficientNet-Lite0 on photographs; the pag
 	@test -n "$(DATA)" || { echo "make photographs DATA=folder of photographs" >&2; exit 1; }
 	$(BIN)/python experiments/photographs/run.py --data "$(DATA)" --out "$(or $(OUT),photographs-output)" $(ARGS)
 
-amortised: $(STAMP) ## a trained explainer against the default plan; the table is OUT/amortised.md
-	$(BIN)/python experiments/amortised/run.py --out "$(or $(OUT),amortised-output)" $(ARGS)
+amortised: $(BENCH_STAMP) ## [HISTOLOGY=its OUT]: a trained explainer against gralis; the table is OUT/amortised.md
+	$(BIN)/python experiments/amortised/run.py --histology "$(HISTOLOGY)" --out "$(or $(OUT),amortised-output)" $(ARGS)
 
 clean: ## remove caches, builds and demo-output/; .venv and benchmark results stay
 	rm -rf build dist site demo-output .coverage htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -2,37 +2,81 @@
 
 phi(x) minimises E over x and coalitions T of (v(T) - sum over T of phi_i)^2 with T drawn by the Shapley kernel, and the
 values are shifted so that they sum to v(all): at the minimum they are the Shapley values. The model is called for
-training only (v of 2 n_pairs coalitions for every image and step: a coalition and its complement); the regions are
-the same grid on every image, because the network must know which output is which.
+training only, once for every coalition; the explainer then goes through them as often as it likes. It draws a map, and
+the value of a region is the map's mean over it: so every image may have regions of its own, as superpixels do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-Value = Callable[[Tensor], Tensor]  # images (rows, 3, side, side) -> one number per row
+from gralis import Features
+
+Value = Callable[[Tensor], Tensor]  # images (rows, 3, side, side) -> one number per row, without a graph
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Images, (rows, 3, side, side), and the regions of each; the baseline is 0."""
+
+    x: Tensor
+    features: Sequence[Features]
+
+    def region(self, row: int) -> Tensor:
+        """The region of every pixel, (side, side)."""
+        return torch.tensor(self.features[row].labels[0][0])
+
+    def means(self, n_cells: int) -> Tensor:
+        """Matrices that take a map of n_cells x n_cells to its mean over every region, (rows, most regions, cells)."""
+        most, side = max(one.n_features for one in self.features), self.x.shape[-1]
+        found = torch.zeros(len(self.x), most, n_cells * n_cells)
+        for row in range(len(self.x)):
+            inside = nn.functional.one_hot(self.region(row), most).permute(2, 0, 1).float()
+            found[row] = nn.functional.adaptive_avg_pool2d(inside, n_cells).flatten(1) * (side / n_cells) ** 2
+        return found / found.sum(2, keepdim=True).clamp(min=1.0)
+
+    @property
+    def present(self) -> Tensor:
+        """Which of the most regions an image has, (rows, most regions)."""
+        counts = torch.tensor([one.n_features for one in self.features])
+        return torch.arange(int(counts.max())) < counts[:, None]
+
+
+@dataclass(frozen=True)
+class Coalitions:
+    """What the model said: v of n_masks coalitions of every image, and of all its regions."""
+
+    masks: Tensor  # (rows, n_masks, most regions)
+    gained: Tensor  # (rows, n_masks)
+    full: Tensor  # (rows,)
+    n_forwards: int
 
 
 class Explainer(nn.Module):
-    """Convolutions down to the grid of regions, one number for each cell."""
+    """Convolutions, each halving the side, to a map of one number per cell."""
 
-    def __init__(self, grid: int, width: int = 16) -> None:
+    def __init__(self, halvings: int, width: int = 16) -> None:
         super().__init__()
-        self.body = nn.Sequential(
-            *(nn.Conv2d(3, width, 5, stride=2, padding=2), nn.GELU()),
-            *(nn.Conv2d(width, 2 * width, 3, padding=1), nn.GELU()),
-            *(nn.AdaptiveAvgPool2d(grid), nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.GELU()),
-            nn.Conv2d(2 * width, 1, 1),
-        )
+        widths = [3, *(width * 2**i for i in range(halvings))]
+        steps = [part for a, b in pairwise(widths) for part in (nn.Conv2d(a, b, 5, stride=2, padding=2), nn.GELU())]
+        last = widths[-1]
+        self.halvings = halvings
+        self.body = nn.Sequential(*steps, nn.Conv2d(last, last, 3, padding=1), nn.GELU(), nn.Conv2d(last, 1, 1))
 
-    def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.body(x)
-        return found.flatten(1)
+    def forward(self, x: Tensor, means: Tensor) -> Tensor:
+        """Values, (rows, most regions)."""
+        found: Tensor = means @ self.body(x).flatten(1)[:, :, None]
+        return found[:, :, 0]
+
+    def n_cells(self, side: int) -> int:
+        return -(-side // 2**self.halvings)
 
 
 def kernel_coalitions(rng: np.random.Generator, n_rows: int, n: int) -> NDArray[np.bool_]:
@@ -48,59 +92,52 @@ def kernel_coalitions(rng: np.random.Generator, n_rows: int, n: int) -> NDArray[
     return np.concatenate([masks, ~masks])[:n_rows]
 
 
-def on_pixels(masks: Tensor, grid: int, side: int) -> Tensor:
-    """Masks of cells, (..., grid * grid), as masks of pixels, (..., 1, side, side)."""
-    table = masks.reshape(-1, 1, grid, grid).float()
-    return nn.functional.interpolate(table, size=side, mode="nearest").reshape(*masks.shape[:-1], 1, side, side)
+def ask(value: Value, pieces: Pieces, n_masks: int, seed: int = 0) -> Coalitions:
+    """v of n_masks coalitions of every image."""
+    rng, most = np.random.default_rng(seed), pieces.present.shape[1]
+    masks = torch.zeros(len(pieces.x), n_masks, most, dtype=torch.bool)
+    gained = torch.zeros(len(pieces.x), n_masks)
+    empty, full = value(torch.zeros_like(pieces.x[:1])), value(pieces.x)
+    for row, features in enumerate(pieces.features):
+        drawn = torch.from_numpy(kernel_coalitions(rng, n_masks, features.n_features))
+        masks[row, :, : features.n_features] = drawn
+        gained[row] = value(pieces.x[row] * drawn[:, pieces.region(row)][:, None]) - empty
+    return Coalitions(masks, gained, full - empty, len(pieces.x) * (n_masks + 1) + 1)
 
 
 def train(
-    value: Value,
-    images: Tensor,
-    grid: int,
-    *,
-    epochs: int,
-    n_masks: int = 16,
-    rate: float = 3e-3,
-    batch: int = 16,
-    seed: int = 0,
-) -> tuple[Explainer, int]:
-    """The explainer of `value`, and how many forwards of the model it took. The baseline is 0."""
+    pieces: Pieces, said: Coalitions, halvings: int, *, epochs: int, rate: float = 3e-3, batch: int = 16, seed: int = 0
+) -> Explainer:
+    """The explainer of the model that said it."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        explainer = Explainer(grid)
-    rng, side, n = np.random.default_rng(seed), images.shape[-1], grid * grid
-    steps = epochs * -(-len(images) // batch)
+        explainer = Explainer(halvings)
+    rng, rows = np.random.default_rng(seed), len(pieces.x)
+    means, present = pieces.means(explainer.n_cells(pieces.x.shape[-1])), pieces.present
     optimiser = torch.optim.Adam(explainer.parameters(), lr=rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps)
-    with torch.no_grad():
-        empty = value(torch.zeros_like(images[:1]))
-        full = value(images) - empty
-    n_forwards = len(images) + 1
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=epochs * -(-rows // batch))
     for _ in range(epochs):
-        for part in np.array_split(rng.permutation(len(images)), -(-len(images) // batch)):
-            masks = torch.from_numpy(kernel_coalitions(rng, len(part) * n_masks, n)).view(n_masks, len(part), n)
-            x = images[part]
-            with torch.no_grad():
-                points = x * on_pixels(masks, grid, side)
-                gained = value(points.flatten(0, 1)).view(n_masks, len(part)) - empty
-            n_forwards += n_masks * len(part)
-            phi = complete(explainer(x), full[part])
-            loss = ((gained - (masks * phi).sum(2)) ** 2).mean()
+        for part in np.array_split(rng.permutation(rows), -(-rows // batch)):
+            phi = complete(explainer(pieces.x[part], means[part]), said.full[part], present[part])
+            loss = ((said.gained[part] - (said.masks[part] * phi[:, None]).sum(2)) ** 2).mean()
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
             schedule.step()
-    return explainer.eval(), n_forwards
+    return explainer.eval()
 
 
-def complete(phi: Tensor, full: Tensor) -> Tensor:
-    """Shifted so that the values sum to v(all)."""
-    return phi + ((full - phi.sum(1)) / phi.shape[1])[:, None]
+def complete(phi: Tensor, full: Tensor, present: Tensor) -> Tensor:
+    """Shifted so that the values of the regions that are present sum to v(all)."""
+    phi = phi * present
+    shifted: Tensor = phi + present * ((full - phi.sum(1)) / present.sum(1))[:, None]
+    return shifted
 
 
-def explain(explainer: Explainer, value: Value, x: Tensor) -> NDArray[np.float64]:
+def explain(explainer: Explainer, value: Value, pieces: Pieces, row: int) -> NDArray[np.float64]:
     """The values of one image: a forward of the explainer, two of the model."""
+    one = Pieces(pieces.x[row : row + 1], pieces.features[row : row + 1])
+    full = value(one.x) - value(torch.zeros_like(one.x))
     with torch.no_grad():
-        ends = value(torch.stack([x, torch.zeros_like(x)]))
-        return complete(explainer(x[None]), ends[:1] - ends[1:])[0].double().numpy()
+        phi = explainer(one.x, one.means(explainer.n_cells(one.x.shape[-1])))
+        return complete(phi, full, one.present)[0].double().numpy()

@@ -18,8 +18,8 @@ from setting import Setting, claimed, read_json
 import gralis
 from gralis.bench import Item, Pictures, Study, run, write_tables
 from gralis.bench.source import read_labels
-from gralis.cli.images import Preprocessing
-from gralis.cli.question import ask
+from gralis.images import Preprocessing
+from gralis.problem import Problem
 
 
 def held_out(setting: Setting) -> Labels:
@@ -56,7 +56,7 @@ def algorithm_1(setting: Setting, model: Any, item: Item) -> gralis.Explanation:
     return gralis.explain(
         model,
         item.x,
-        target=ask(model, item.x, None, []).target,
+        target=Problem.build(model, item.x, target=0).predicted(),
         features=item.features,
         kernel=gralis.Gaussian(setting.sigma),
         plan=gralis.plans.permutation(setting.n_permutations, antithetic=True),

@@ -1,20 +1,23 @@
-"""Stage 4: everything on one page, and the same numbers as text for the documentation.
+"""Stage 4: everything on one page, and the same numbers and figures as text for the documentation.
 
 python experiments/histology/page.py --data FOLDER --out OUT [--small]        (after studies.py)
 
-Files: page.html, histology.md. No number is written by hand.
+Files: page.html, histology.md, figures/. No number is written by hand.
 """
 
 from __future__ import annotations
 
+import base64
 import html
 import os
 import platform
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import figures
 import numpy as np
 import torch
 from explain import make_model, source, study
@@ -23,7 +26,7 @@ from studies import read
 
 from gralis.bench import comparisons, means, rows, run, write_page
 from gralis.bench.page import html_table, number
-from gralis.report.page import write_text
+from gralis.files import write_text
 
 PARTS = ("observed", "path", "numerical", "kernel")
 LIMITS = ("singles", "gralis", "gralis_uniform")
@@ -39,20 +42,29 @@ COMMANDS = (
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what it says, and a table."""
+    """A heading, what it says, a table, and perhaps a figure."""
 
     heading: str
     says: str
     head: tuple[str, ...]
     lines: Sequence[Sequence[object]]
+    figure: Path | None = None
 
     def html(self) -> str:
-        return f"<p>{html.escape(self.says)}</p>{html_table(self.head, self.lines)}"
+        return f"<p>{html.escape(self.says)}</p>{html_table(self.head, self.lines)}{self._picture()}"
+
+    def _picture(self) -> str:
+        if self.figure is None:
+            return ""
+        packed = base64.b64encode(self.figure.read_bytes()).decode()
+        name = html.escape(self.heading)
+        return f'<p><img alt="{name}" style="max-width: 100%" src="data:image/png;base64,{packed}"></p>'
 
     def markdown(self) -> str:
         table = [self.head, tuple("---" for _ in self.head), *self.lines]
         shown = "\n".join("| " + " | ".join(_text(cell) for cell in line) + " |" for line in table)
-        return f"## {self.heading}\n\n{self.says}\n\n{shown}\n"
+        picture = "" if self.figure is None else f"![{self.heading}](figures/{self.figure.name})\n\n"
+        return f"## {self.heading}\n\n{self.says}\n\n{picture}{shown}\n"
 
 
 def page(setting: Setting) -> None:
@@ -79,8 +91,11 @@ def page(setting: Setting) -> None:
     text = markdown(setting, records, about, sections)
     write_text(setting.path("histology.md"), text)
     if setting.docs:
-        Path(setting.docs).parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(setting.docs).parent / "figures"
+        beside.mkdir(parents=True, exist_ok=True)
         write_text(setting.docs, text)
+        for one in setting.path("figures").glob("*.png"):
+            shutil.copy(one, beside / one.name)
     print(f"written: {setting.path('page.html')}, {setting.path('histology.md')}")
 
 
@@ -148,7 +163,8 @@ def residual(setting: Setting) -> Section | None:
     if own:
         says += f" By a pass of its own on {len(own)} images: {', '.join(f'{b:.3g}' for b in own)}."
     head = ("part", "median", "mean", "10%", "90%", "share of images where it is not 0 at 95%")
-    return Section("The residual in its parts", says, head, lines)
+    drawn = figures.save(setting.path("figures", "histology-residual.png"), figures.residual, found)
+    return Section("The residual in its parts", says, head, lines, drawn)
 
 
 def limits(records: list[dict[str, Any]]) -> Section:
@@ -170,26 +186,32 @@ def limits(records: list[dict[str, Any]]) -> Section:
 def sigma(setting: Setting) -> Section | None:
     found = read(setting, "sigma")
     names = ("residual", "error", "with_single", "with_uniform", "deletion", "insertion")
+    if not found:
+        return None
     lines = []
-    for index, first in enumerate(found[0]["lines"] if found else []):
+    for index, first in enumerate(found[0]["lines"]):
         of_all = [[one["lines"][index][name] for one in found] for name in names]
         means_of = [float(np.mean([v for v in own if v is not None] or [np.nan])) for own in of_all]
         lines.append((first["sigma"], *means_of))
     says = f"Means over {len(found)} images, every sigma from one ledger per image; correlations are of ranks."
     head = ("sigma", "residual", "error", "with sigma -> 0", "with sigma -> infinity", "deletion", "insertion")
-    return Section("The width of the kernel", says, head, lines) if lines else None
+    drawn = figures.save(setting.path("figures", "histology-sigma.png"), figures.over_sigma, found)
+    return Section("The width of the kernel", says, head, lines, drawn)
 
 
 def granularity(setting: Setting) -> Section | None:
     found = read(setting, "scales")
+    if not found:
+        return None
     names = ("regions", "gradients", "deletion", "insertion", "residual", "error", "seconds")
     lines = []
-    for index, first in enumerate(found[0]["lines"] if found else []):
+    for index, first in enumerate(found[0]["lines"]):
         lines.append(
             (first["asked"], *(float(np.mean([one["lines"][index][name] for one in found])) for name in names))
         )
     says = f"Means over {len(found)} images; deletion and insertion by pixels, as shares of F(x) - F(x')."
-    return Section("The number of regions", says, ("asked", *names), lines) if lines else None
+    drawn = figures.save(setting.path("figures", "histology-regions.png"), figures.over_regions, found)
+    return Section("The number of regions", says, ("asked", *names), lines, drawn)
 
 
 def clock(setting: Setting, trained: dict[str, Any], records: list[dict[str, Any]]) -> Section:
@@ -204,7 +226,10 @@ def clock(setting: Setting, trained: dict[str, Any], records: list[dict[str, Any
     lines = [(what, float(round(seconds, 1))) for what, seconds in sorted(spent.items(), key=lambda pair: -pair[1])]
     machine = f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}"
     return Section(
-        "Time", f"{machine}; the study took {total:.0f} s in all processes together.", ("what", "seconds"), lines
+        "Time",
+        f"{machine}; the study took {total:.0f} s in all processes together. {setting.remark}".strip(),
+        ("what", "seconds"),
+        lines,
     )
 
 
@@ -219,10 +244,12 @@ def markdown(setting: Setting, records: list[dict[str, Any]], about: list[str], 
         known = [by.get((metric, method)) for metric in metrics]
         lines.append((method, *(f"{one.mean:.3g} ± {one.high - one.mean:.2g}" if one else "–" for one in known)))
     says = "Means over patients with 95% half-widths; the page has curves, intervals and tests between all methods."
-    overview = Section("Methods and metrics", says, ("method", *(f"{m} ({better[m]})" for m in metrics)), lines)
+    drawn = figures.save(setting.path("figures", "histology-methods.png"), figures.methods, found)
+    overview = Section("Methods and metrics", says, ("method", *(f"{m} ({better[m]})" for m in metrics)), lines, drawn)
     lost = losses(table)
-    given = "DATA=FOLDER" if setting.data else ""
-    command = f"make histology{'' if setting.data else '-small'} {given}".strip()
+    given = {"DATA": setting.data, "WEIGHTS": setting.weights}
+    words = [f"{name}={Path(value).name}" for name, value in given.items() if value]
+    command = " ".join([f"make histology{'' if setting.data else '-small'}", *words])
     return "\n".join(
         [
             "# Histology\n",

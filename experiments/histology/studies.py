@@ -21,8 +21,8 @@ from setting import Setting, claimed, read_json, write_json
 import gralis
 from gralis.bench import Item, Store
 from gralis.certificates.calibrate import calibrate
-from gralis.cli.question import ask
 from gralis.faithfulness import deletion, insertion
+from gralis.problem import Problem
 
 
 def studies(setting: Setting) -> None:
@@ -91,7 +91,7 @@ def paper(path: Path, ours: gralis.Explanation | None) -> dict[str, Any]:
 
 def sigma(setting: Setting, model: Any, item: Item, e: gralis.Explanation) -> dict[str, Any]:
     """Every sigma from one ledger: residual, error, agreement with the limits; then deletion and insertion of each."""
-    k = ask(model, item.x, None, []).target
+    k = Problem.build(model, item.x, target=0).predicted()
     assert isinstance(k, int)
     asked = {"target": gralis.targets.probability(k), "features": e.features, "batch_size": 4}
     limits = {"0": e.singles().values, "inf": e.with_kernel(gralis.Uniform()).values}
@@ -122,7 +122,7 @@ def bound(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
     """B by a pass of its own, on independent rays."""
     assert item.features is not None
     budget = setting.budget(item.features.n_features)
-    target = ask(model, item.x, None, []).target
+    target = Problem.build(model, item.x, target=0).predicted()
     kernel = gralis.Gaussian(setting.sigma)
     found = calibrate(
         model, item.x, budget=budget, target=target, features=item.features, kernel=kernel, seed=setting.seed + 1
@@ -131,14 +131,14 @@ def bound(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
 
 
 def scales(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
-    """The number of regions varied; the budget grows with them, as Algorithm 1's does."""
-    k = ask(model, item.x, None, []).target
+    """The number of regions varied; the budget grows with them, six gradients for each."""
+    k = Problem.build(model, item.x, target=0).predicted()
     assert isinstance(k, int)
     lines = []
     for size in setting.scales:
         start = time.perf_counter()
         target = gralis.targets.probability(k)
-        options = {"budget": setting.budget(size), "seed": setting.seed, "batch_size": 4}
+        options = {"budget": setting.least_budget(size), "seed": setting.seed, "batch_size": 4}
         (one,) = gralis.granularity(
             model, item.x, [size], compactness=setting.compactness, target=target, **options
         ).scales

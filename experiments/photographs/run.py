@@ -22,9 +22,9 @@ import torch
 
 from gralis.bench import Pictures, Study, means, rows, run, write_page, write_tables
 from gralis.bench.source import every_picture
-from gralis.cli.images import Preprocessing
 from gralis.demo import load_network
-from gralis.report.page import write_text
+from gralis.files import write_text
+from gralis.images import Preprocessing
 
 METHODS = (
     *("gralis", "gralis_uniform", "integrated_gradients", "kernel_shap", "lime"),

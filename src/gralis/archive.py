@@ -271,3 +271,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(value)
     return value if value is None or isinstance(value, str) else repr(value)
+
+
+def strict(value: Any) -> Any:
+    """`plain`, with null for what is not a finite number: JSON has none."""
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): strict(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray):
+        return strict(value.tolist())
+    return [strict(each) for each in value] if isinstance(value, list | tuple) else plain(value)

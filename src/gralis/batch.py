@@ -10,7 +10,6 @@ import numpy as np
 from torch import Tensor
 
 from gralis.errors import bad
-from gralis.estimators import effective_rays, importance
 from gralis.explain import about, begin, complete
 from gralis.explanation import Explanation
 from gralis.explanations import Explanations
@@ -18,6 +17,7 @@ from gralis.ledger import Ledger
 from gralis.options import Choices
 from gralis.problem import Problem
 from gralis.run import Run
+from gralis.support import support
 from gralis.targets import Target
 
 _WORTH = 0.5  # of the rays: an input whose own law makes less of the shared ones gets rays of its own
@@ -81,11 +81,7 @@ def _worth(found: Explanation, run: Run) -> float:
     """The least effective rays of a feature under the input's own law, over those under the law they were drawn by."""
     if not isinstance(found.ledger, Ledger) or found.plan["estimator"] not in ("adjusted", "plain"):
         return 1.0
-    counted = found.ledger.replicate >= 0
-    weights = found.baseline_weights
-    own = [found.kernel.bind(row) for row in found.squared_distance]
-    mine = effective_rays(importance(found.ledger, own, weights)[counted])
-    drawn = effective_rays(importance(found.ledger, run.task.laws, weights)[counted])
+    mine, drawn = support(found), support(found, run.task.laws)
     moving = (found.squared_distance > 0).any(0) & (drawn > 0)
     return float((mine[moving] / drawn[moving]).min(initial=1.0))
 

@@ -95,8 +95,17 @@ class Canvas:
         flat = []
         for base, end, label in zip(self._baselines, self._ends, self._labels, strict=True):
             there = end if len(end) == 1 else end[pair // self._n_baselines]
-            flat.append(torch.where(self._spread(masks, label, pair), there, base[pair]))
+            here = base if len(base) == 1 else base[pair]
+            # exact at weights of 0 and 1, and several times faster than a choice by booleans
+            flat.append(torch.lerp(here, there, self._spread(masks.to(base.dtype), label, pair)))
         return self._packed(flat)
+
+    def arranged(self, leaves: list[Tensor]) -> Points:
+        """Points made elsewhere, in this layout."""
+        last = torch.channels_last
+        return self._problem.pack(
+            [leaf.contiguous(memory_format=last) if self._last[k] else leaf for k, leaf in enumerate(leaves)]
+        )
 
     def _spread(self, rows: Tensor, label: Tensor | None, pair: Tensor) -> Tensor:
         """Of features (rows, n_features), what each coordinate gets: (rows, coordinates)."""

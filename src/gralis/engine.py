@@ -7,7 +7,6 @@ float64. What a model returns is checked here, at the point where it was asked.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +19,7 @@ from gralis.canvas import Canvas, Layout
 from gralis.errors import ModelError
 from gralis.laws import Array, Masks
 from gralis.models.asked import Asked
-from gralis.models.blame import blame, out_of_memory
+from gralis.models.blame import blame
 from gralis.models.points import leaves, shapes
 from gralis.models.protocol import Points
 from gralis.pace import Pace
@@ -57,7 +56,13 @@ class Engine:
     `pair` says to which x and x' a point belongs: input * n_baselines + baseline.
     """
 
-    def __init__(self, problems: Sequence[Problem], batch_size: int | None, max_memory: int | None) -> None:
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        batch_size: int | None = None,
+        max_memory: int | None = None,
+        layout: Layout = "contiguous",  # of a batch size that is given; else it is found
+    ) -> None:
         self.problems = problems
         self.problem = problem = problems[0]
         self.asked = _asked(problems)
@@ -65,7 +70,7 @@ class Engine:
         self.progress: Progress = lambda n: None
         images = any(leaf.ndim == 3 and leaf.shape[0] <= 16 and leaf.shape[-1] > 16 for leaf in problem.x)
         layouts: tuple[Layout, ...] = ("channels_last", "contiguous") if images else ("contiguous",)
-        self._pace = {True: Pace.start(batch_size, layouts), False: Pace.start(batch_size, layouts)}
+        self._pace = {gradient: Pace.start(batch_size, layouts, layout) for gradient in (True, False)}
         self._max_memory = max_memory if max_memory is not None else _spare_memory(problem.device)
         own = sum(leaf.numel() * dtype.itemsize for leaf, dtype in zip(problem.x, problem.dtypes, strict=True))
         self._limit(6 * own)
@@ -84,7 +89,7 @@ class Engine:
             with blame(f"The model {type(self.problem.model).__name__}", batch):
                 found = self.asked.values(batch, pair[part] // self.n_baselines)
             for target, value in enumerate(found):
-                _require_rows(value, batch)
+                require_rows(value, batch)
                 values[part, target] = value.double().cpu().numpy()
                 _require_finite(values[part, target], "output", *where(part))
             self.cost.n_forwards += part.stop - part.start
@@ -100,7 +105,7 @@ class Engine:
             values, gradients = self._weigh_once(batch, pair[part] // self.n_baselines)
             which = self.on_device(pair[part])
             for target, (value, gradient) in enumerate(zip(values, gradients, strict=True)):
-                _require_rows(value, batch)
+                require_rows(value, batch)
                 _require_like(gradient, batch)
                 rows = canvas.to_features(gradient, which).cpu().numpy()
                 _require_finite(value.double().cpu().numpy(), "output", *where(part))
@@ -120,27 +125,16 @@ class Engine:
         *,
         gradient: bool,
     ) -> None:
-        """Build the points batch by batch and work on them; a batch that runs out of memory is halved and redone."""
-        pace, start = self._pace[gradient], 0
-        while start < n_points:
-            layout, asked = pace.next()
-            part = slice(start, min(start + asked, n_points))
-            began = time.perf_counter()
-            try:
-                canvas = self._canvas(layout)
-                work(part, points(part, canvas), canvas)
-            except Exception as error:
-                if not out_of_memory(error):
-                    raise
-                if part.stop - part.start == 1:
-                    raise ModelError("The model runs out of memory on a single point: use a smaller input.") from error
-                pace.shrink()
-                continue
-            pace.note(layout, part.stop - part.start, asked, time.perf_counter() - began)
+        """Build the points batch by batch and work on them."""
+
+        def one_batch(part: slice, layout: Layout) -> None:
+            canvas = self._canvas(layout)
+            work(part, points(part, canvas), canvas)
             self.cost.n_batches += 1
             if gradient:
                 self.cost.batch_size, self.cost.layout = max(self.cost.batch_size, part.stop - part.start), layout
-            start = part.stop
+
+        self._pace[gradient].through(n_points, one_batch)
 
     def _weigh_once(self, points: Points, inputs: NDArray[np.int64]) -> tuple[list[Tensor], list[Points]]:
         """values and gradients; the first time, count what autograd keeps per point and set the batch limit by it."""
@@ -195,12 +189,13 @@ def _asked(problems: Sequence[Problem]) -> Asked:
     return Asked(first.model) if len(set(own)) == 1 else Asked(first.model, of_inputs=own)
 
 
-def _require_rows(values: object, points: Points) -> None:
+def require_rows(values: object, points: Points) -> Tensor:
     """A model of the user's own may return anything."""
     rows = len(leaves(points)[0])
     if not isinstance(values, Tensor) or values.shape != (rows,):
         got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else f"a {type(values).__name__}"
         raise ModelError(f"The model must return its values as a tensor of shape ({rows},), one per row. Got {got}.")
+    return values
 
 
 def _require_like(gradients: Points, points: Points) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ import numpy as np
 
 from gralis.certificates import Audit, Certificate, Ranks, Residual, Smoothness, WeightMass
 from gralis.certificates.audit import attributions
-from gralis.certificates.baseline import BaselineSpread, of_draws, of_estimates
+from gralis.certificates.baseline import BaselineSpread, baseline_spread
 from gralis.certificates.calibrate import Calibration, of_ledger
 from gralis.certificates.certificate import probability
 from gralis.certificates.certify import certify
@@ -24,34 +23,22 @@ from gralis.certificates.residual import split
 from gralis.certificates.simultaneous import half_widths
 from gralis.endpoints import Endpoints
 from gralis.errors import GralisError, bad
-from gralis.estimators import (
-    Estimate,
-    effective_rays,
-    endpoint,
-    estimate,
-    importance,
-    shapley,
-    total_of_values,
-    unsampled,
-)
+from gralis.estimators import Estimate, estimate, total_of_values
 from gralis.evaluate import Cost
 from gralis.explainers import Attribution, Interactions, Surrogate, from_ledger
 from gralis.features import Features
 from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian, Kernel, Uniform, as_kernel
-from gralis.laws import Array, Law
+from gralis.laws import Array
 from gralis.ledger import Ledger
 from gralis.overlap import overlap
 from gralis.plans import whole
+from gralis.support import laws_of, support, warn_if_thin
 from gralis.sweep import Sweep
 from gralis.views.table import explanation_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_FEW_RAYS = 6.0
-_LITTLE = 0.2  # of the rays that serve a feature
-_NEARLY_ALL = 0.05  # what is left of the law beside the census is too little to matter
 
 #: Goes on from here with this much more budget; None after loading from a file.
 Continuation = Callable[["Explanation", int], "Explanation"]
@@ -157,23 +144,11 @@ class Explanation:
 
     def weight_mass(self) -> WeightMass:
         """w_i(S) = q(S u i | i in T): on which predecessor sets the kernel puts each feature's weight."""
-        return weight_mass(self._laws, self.baseline_weights, self.names)
+        return weight_mass(laws_of(self), self.baseline_weights, self.names)
 
     def baseline_spread(self) -> BaselineSpread:
         """How far phi moves with the baseline, and the baseline's share of the variance; several baselines only."""
-        if isinstance(self.ledger, FoldedLedger):
-            raise GralisError("The spread over baselines needs the rows of the ledger, and a folded one keeps none.")
-        ledger, weights = self.ledger, self.baseline_weights
-        if self.plan["estimator"] == "shapley":
-            apart = [ledger.of_baseline(number) for number in range(len(weights))]
-            distances = [self.squared_distance[[number]] for number in range(len(weights))]
-            each = [shapley.estimate(*one, np.ones(1)) for one in zip(apart, distances, strict=True)]
-            return of_estimates(each, weights, self.names)
-        if self.plan["estimator"] == "endpoint":
-            draws = endpoint.draws(ledger, self._laws, weights)
-        else:
-            draws = importance(ledger, self._laws, weights) * ledger.rays
-        return of_draws(ledger, draws, weights, self.names, self.estimate.exact)
+        return baseline_spread(self)
 
     def budget_for(self, tolerance: float, level: float = 0.95) -> int:
         """Gradients at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law.
@@ -237,7 +212,7 @@ class Explanation:
         else:
             found = estimate(self.ledger, kernel, self.squared_distance, self.baseline_weights, self.plan["estimator"])
         reweighted = replace(self, estimate=found, kernel=kernel, _continue=None)
-        reweighted._warn_if_poorly_covered()
+        warn_if_thin(reweighted)
         return reweighted
 
     def with_nodes(self, n_nodes: int) -> Explanation:
@@ -263,42 +238,7 @@ class Explanation:
     @cached_property
     def effective_rays(self) -> Array:
         """How many equally weighted rays each value is worth under this kernel; few means a poorly covered kernel."""
-        if isinstance(self.ledger, FoldedLedger):
-            raise GralisError("A folded ledger has no rays left to count; see cost.n_rays for how many were evaluated.")
-        counted = self.ledger.replicate >= 0
-        if self.plan["estimator"] == "ratio":
-            own = self.ledger.owner[:, None] == np.arange(self.n_features)
-            log = [self.kernel.log_weight(self.ledger.masks & ~own, row) for row in self.squared_distance]
-            return effective_rays(own * np.exp(np.choose(self.ledger.baseline, log))[:, None])
-        return effective_rays(importance(self.ledger, self._laws, self.baseline_weights)[counted])
-
-    @property
-    def _laws(self) -> list[Law]:
-        return [self.kernel.bind(row) for row in self.squared_distance]
-
-    def _warn_if_poorly_covered(self) -> None:
-        """One sentence where a re-weighted value rests on a handful of rays."""
-        if (
-            isinstance(self.ledger, FoldedLedger)
-            or self.estimate.exact
-            or self.plan["estimator"] in ("endpoint", "shapley")
-        ):
-            return
-        effective = self.effective_rays
-        if self.plan["estimator"] == "adjusted":  # what the census holds needs no rays
-            known = unsampled(self.ledger, self._laws, self.baseline_weights)
-            effective = np.where(known > 1 - _NEARLY_ALL, np.inf, effective)
-        own = self.ledger.owner[:, None] == np.arange(self.n_features)
-        serving = np.where(own.any(), own, self.ledger.masks)[self.ledger.replicate >= 0].sum(0)
-        poor = np.where(effective < _LITTLE * serving, effective, np.inf)  # few for another reason: no fault of the law
-        if poor.min() < _FEW_RAYS:
-            i = int(poor.argmin())
-            warnings.warn(
-                f"The rays of this ledger cover {self.kernel} badly: {self.names[i]} rests on {effective[i]:.2g} "
-                f"effective rays, so its value and its error are unreliable; explain with that kernel instead.",
-                UserWarning,
-                stacklevel=3,
-            )
+        return support(self)
 
     def integrated_gradients(self) -> Attribution:
         """Integrated Gradients: the ray of all features."""
@@ -425,9 +365,9 @@ class Explanation:
 
     def to_json(self) -> str:
         """`to_dict` as JSON text; numbers that JSON lacks (NaN, infinity) become null."""
-        from gralis.archive import plain
+        from gralis.archive import strict
 
-        return json.dumps(_strict(plain(self.to_dict())), allow_nan=False)
+        return json.dumps(strict(self.to_dict()), allow_nan=False)
 
     def to_shap(self, *, residual: bool = False) -> Any:
         """`shap.Explanation` for shap's own plots; residual=True adds what is not attributed as a last feature."""
@@ -442,12 +382,3 @@ class Explanation:
         from gralis.views.html import explanation_html
 
         return explanation_html(self)
-
-
-def _strict(value: Any) -> Any:
-    """The same plain value with null for what is not a finite number."""
-    if isinstance(value, dict):
-        return {key: _strict(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_strict(each) for each in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -13,8 +13,8 @@ import secrets
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,23 +31,50 @@ _BROKEN: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, struct.e
 _BROKEN += (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
 
 
-def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Path:
-    """Write arrays and meta to path: first to a temporary file beside it, then renamed, so never half a file."""
+@contextmanager
+def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
+    """A temporary file beside `path`, renamed to it in the end: never half a file, and nothing left behind.
+
+    `durable`: the content reaches the disk before the name does.
+    """
+    temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
+    try:
+        yield temporary
+        if durable:
+            with temporary.open("rb") as stream:
+                os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    finally:
+        with suppress(OSError):  # the first error is the one to tell
+            temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: str | Path, produce: Callable[[Path], object]) -> Path:
+    """`produce` writes the file, which is there whole or not at all; an error of the disk is one sentence."""
     path = Path(path)
     if not path.parent.is_dir():
         raise GralisError(f"Cannot write {path}: the folder {path.parent} does not exist.")
-    temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
     try:
+        with replacing(path) as temporary:
+            produce(temporary)
+    except OSError as error:
+        raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
+    return path
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a text file, whole or not at all; lines end with \\n everywhere."""
+    return write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
+
+
+def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Path:
+    """Write arrays and meta to path, whole or not at all."""
+
+    def produce(temporary: Path) -> None:
         with temporary.open("xb") as stream:
             put_arrays(stream, arrays, meta)
-        os.replace(temporary, path)
-    except BaseException as error:
-        with suppress(OSError):  # the first error is the one to tell
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
-        raise
-    return path
+
+    return write_whole(path, produce)
 
 
 def put_arrays(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gralis.canvas import Layout
+from gralis.errors import ModelError
+from gralis.models.blame import out_of_memory
 
 _FIRST = 8
 _MOST = 8192
@@ -28,10 +32,10 @@ class Pace:
     _trial: tuple[Layout, int] | None = None
 
     @classmethod
-    def start(cls, batch_size: int | None, layouts: tuple[Layout, ...]) -> Pace:
-        """A fixed batch size keeps the plain layout; None searches."""
+    def start(cls, batch_size: int | None, layouts: tuple[Layout, ...], layout: Layout = "contiguous") -> Pace:
+        """A fixed batch size keeps the layout it is given; None searches."""
         if batch_size is not None:
-            return cls(batch_size, True)
+            return cls(batch_size, True, layout=layout)
         pace = cls(_FIRST, False, layouts)
         pace._trial = (layouts[0], _FIRST)
         return pace
@@ -53,6 +57,25 @@ class Pace:
         rates.append(n_points / max(seconds, 1e-9))
         if len(rates) >= 2:
             self._trial = self._climb()
+
+    def through(self, n_points: int, work: Callable[[slice, Layout], None]) -> None:
+        """Work on points 0 .. n_points batch by batch; a batch that runs out of memory is halved and redone."""
+        start = 0
+        while start < n_points:
+            layout, asked = self.next()
+            part = slice(start, min(start + asked, n_points))
+            began = time.perf_counter()
+            try:
+                work(part, layout)
+            except Exception as error:
+                if not out_of_memory(error):
+                    raise
+                if part.stop - part.start == 1:
+                    raise ModelError("The model runs out of memory on a single point: use a smaller input.") from error
+                self.shrink()
+                continue
+            self.note(layout, part.stop - part.start, asked, time.perf_counter() - began)
+            start = part.stop
 
     def shrink(self) -> int:
         """Out of memory: half the batch from now on; the new limit."""

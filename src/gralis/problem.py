@@ -20,7 +20,7 @@ from gralis.features import Features
 from gralis.labels import plain
 from gralis.laws import Array
 from gralis.models import Model, Points, adapt
-from gralis.models.asked import every_target, readable
+from gralis.models.asked import every_target, predicted, readable
 from gralis.models.layer import Tail, descend
 from gralis.targets import Target, Targets, listed, total
 
@@ -100,6 +100,10 @@ class Problem:
             return self
         own = self.targets[target]
         return replace(self, model=replace(readable(self.model), target=own), targets=(own,))
+
+    def predicted(self) -> int | None:
+        """The class with the largest output at x, by one forward; None where the model gives one number."""
+        return predicted(self.model, self.pack([leaf[None] for leaf in self.x]))
 
     @property
     def device(self) -> torch.device:

@@ -10,7 +10,7 @@ import torch
 
 import gralis
 from cli.workshop import network
-from gralis.cli import images
+from gralis import images
 
 SMALL = ("--size", "24", "--segments", "5", "--budget", "120")
 
@@ -237,8 +237,8 @@ def test_what_is_wrong_with_a_table_is_one_sentence(gralis_run, folder, content,
         (("photo.jpg", "--target", "7", "--size", "24"), "out of range"),
         (("photo.jpg", "--size", "huge"), "--size must be a whole number"),
         (("photo.jpg", "--mean", "a,b"), "--mean must be a number"),
-        (("photo.jpg", "--mean", "1,2"), "--mean and --std must have one number each, or three"),
-        (("photo.jpg", "--std", "0,1,1"), "--std must be > 0"),
+        (("photo.jpg", "--mean", "1,2"), "mean and std must have one number each, or three"),
+        (("photo.jpg", "--std", "0,1,1"), "std must be > 0"),
         (("photo.jpg", "--sigma", "-1"), "'sigma' parameter"),
         (("photo.jpg", "--segments", "0", "--size", "24"), "'n_segments' parameter"),
         (("photo.jpg", "--budget", "3", "--size", "24"), "budget of 3 is too small"),

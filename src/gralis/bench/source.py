@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import torch
 
-from gralis.cli.images import Preprocessing
 from gralis.errors import GralisError
 from gralis.features import Features, slic
+from gralis.images import Preprocessing
 
 
 @dataclass(frozen=True, eq=False)

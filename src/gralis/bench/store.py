@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gralis.errors import GralisError
+from gralis.files import replacing
 
 _SCHEMA = 1
 
@@ -71,19 +69,11 @@ class Store:
         return self.path / "images" / f"{_hashed(name)}.json"
 
     def _write(self, path: Path, content: bytes) -> None:
-        temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
         try:
-            with temporary.open("xb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, path)
-        except BaseException as error:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                raise _cannot(self.path, error) from error
-            raise
+            with replacing(path, durable=True) as temporary:
+                temporary.write_bytes(content)
+        except OSError as error:
+            raise _cannot(self.path, error) from error
 
 
 def _hashed(name: str) -> str:

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from gralis import faithfulness, targets
 from gralis.bench.repeats import Repeats
 from gralis.bench.source import Item
-from gralis.cli.question import ask
 from gralis.errors import GralisError, bad
-from gralis.explain import explain
 from gralis.explainers import Attribution
 from gralis.faithfulness import Score
 from gralis.faithfulness.case import case
 from gralis.faithfulness.infidelity import losses, misfit
 from gralis.kernels import Gaussian, Kernel, Uniform
 from gralis.laws import Array
+from gralis.methods.method import Task, Words
 from gralis.methods.run import FROM_LEDGER, METHODS
 from gralis.plans import whole
+from gralis.problem import Problem
 from gralis.targets import Target
 
 #: The order of the paper; the repeated ones are for the first few images only.
@@ -140,7 +140,7 @@ class _Here:
 
     def __init__(self, study: Study, model: object, item: Item, seed: int) -> None:
         self.study, self.model, self.item, self.seed = study, model, item, seed
-        k = item.target if item.target is not None else ask(model, item.x, None, []).target
+        k = item.target if item.target is not None else Problem.build(model, item.x, target=0).predicted()
         self.goal, self.score_goal = (_readout(how, k) for how in (study.readout, study.score_readout))
         self.timings: dict[str, float] = {}
         self._losses: tuple[NDArray[np.bool_], Array] | None = None
@@ -158,8 +158,8 @@ class _Here:
         ledger = None
         if FROM_LEDGER & set(self.study.methods):
             with self._timed("ledger"):
-                options = {**self._common(), "budget": self.study.budget, "kernel": self.study.kernel}
-                ledger = explain(self.model, self.item.x, seed=self.seed, progress=False, **options)
+                task = Task(**self._common(), seed=self.seed, budget=self.study.budget)
+                ledger = task.explain(self.model, self.item.x, self.study.kernel)
                 if ledger_path is not None:
                     ledger.save(ledger_path)
         for name in self.study.methods:
@@ -193,8 +193,7 @@ class _Here:
     def _infidelity(self, attribution: Attribution, normalise: bool) -> float:
         """What F loses without random sets is the same for every method: it is evaluated once."""
         if self._losses is None:
-            common = {**self._common(), "seed": self.seed}
-            with case(self.model, self.item.x, attribution, **common) as found:
+            with case(self.model, self.item.x, attribution, {**self._common(), "seed": self.seed}) as found:
                 self._losses = losses(found)
         return misfit(*self._losses, attribution.values, normalise)
 
@@ -219,7 +218,7 @@ class _Here:
             yield "budget", self.study.budget
             yield _COUNTS[name], self.study.n_repeats
 
-    def _common(self) -> dict[str, Any]:
+    def _common(self) -> Words:
         return {
             "target": self.goal,
             "baseline": self.study.baseline,

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from gralis.cli.output import write
 from gralis.faithfulness.score import Better
+from gralis.files import write_text, write_whole
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def write_tables(records: Sequence[Mapping[str, Any]], out: Path, group: str = "
     types = [pyarrow.float64() if name == "value" else pyarrow.string() for name in columns]
     schema = pyarrow.schema(list(zip(columns, types, strict=True)))
     made = pyarrow.Table.from_pylist(content, schema=schema)
-    written.append(write(out / "scores.parquet", lambda path: pyarrow.parquet.write_table(made, path)))
+    written.append(write_whole(out / "scores.parquet", lambda path: pyarrow.parquet.write_table(made, path)))
     return written
 
 
@@ -79,7 +79,7 @@ def _write_csv(path: Path, columns: Sequence[str], content: Iterable[Mapping[str
     table = csv.DictWriter(stream, columns, lineterminator="\n")
     table.writeheader()
     table.writerows(content)
-    return write(path, lambda temporary: temporary.write_text(stream.getvalue(), encoding="utf-8", newline="\n"))
+    return write_text(path, stream.getvalue())
 
 
 def _names(kind: type[Any]) -> list[str]:

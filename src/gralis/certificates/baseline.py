@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gralis.errors import GralisError
-from gralis.estimators import Estimate
+from gralis.estimators import Estimate, endpoint, importance, shapley
+from gralis.fold import FoldedLedger
 from gralis.laws import Array
 from gralis.ledger import Ledger
+from gralis.support import laws_of
+
+if TYPE_CHECKING:
+    from gralis.explanation import Explanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +40,24 @@ class BaselineSpread:
         return "\n".join(lines)
 
 
-def of_draws(
+def baseline_spread(e: Explanation) -> BaselineSpread:
+    """From the rows of each baseline: draws where the plan draws rays, an estimate each where it has coalitions."""
+    ledger, weights = e.ledger, e.baseline_weights
+    if isinstance(ledger, FoldedLedger):
+        raise GralisError("The spread over baselines needs the rows of the ledger, and a folded one keeps none.")
+    if e.plan["estimator"] == "shapley":
+        apart = [ledger.of_baseline(number) for number in range(len(weights))]
+        distances = [e.squared_distance[[number]] for number in range(len(weights))]
+        each = [shapley.estimate(*one, np.ones(1)) for one in zip(apart, distances, strict=True)]
+        return _of_estimates(each, weights, e.names)
+    if e.plan["estimator"] == "endpoint":
+        draws = endpoint.draws(ledger, laws_of(e), weights)
+    else:
+        draws = importance(ledger, laws_of(e), weights) * ledger.rays
+    return _of_draws(ledger, draws, weights, e.names, e.estimate.exact)
+
+
+def _of_draws(
     ledger: Ledger, draws: Array, baseline_weights: Array, names: Sequence[str], exact: bool
 ) -> BaselineSpread:
     """From what every ray adds to its replicate; `exact`: all rays are there, none is a draw."""
@@ -52,7 +75,7 @@ def of_draws(
     return _spread(means, noise, within, np.array(shares), len(baseline_weights), names)
 
 
-def of_estimates(each: Sequence[Estimate], baseline_weights: Array, names: Sequence[str]) -> BaselineSpread:
+def _of_estimates(each: Sequence[Estimate], baseline_weights: Array, names: Sequence[str]) -> BaselineSpread:
     """From an estimate for every baseline on its own; `share` is then of the variance of such an estimate."""
     _require_several(len(each))
     means, noise = np.stack([e.values for e in each]), np.stack([e.stderr**2 for e in each])

@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from gralis.cli import options
-from gralis.cli.images import Preprocessing
 from gralis.cli.model import load_model
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights
 from gralis.cli.outcome import BAD, DONE, one_line, say
 from gralis.cli.question import read_labels as read_names
 from gralis.cli.subjects import number_or_name
+from gralis.images import Preprocessing
 from gralis.recipes import RECIPES
 
 _START = "gralis bench --images photos --model net.py:build"

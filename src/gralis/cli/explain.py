@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from gralis.cli import options
-from gralis.cli.images import Preprocessing
 from gralis.cli.job import Job
 from gralis.cli.model import load_model
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights
@@ -18,6 +17,7 @@ from gralis.cli.question import read_labels
 from gralis.cli.subjects import Pictures, Rows
 from gralis.cli.tables import read_table
 from gralis.errors import GralisError
+from gralis.images import Preprocessing
 from gralis.kernels import Gaussian, Uniform
 
 EXAMPLES = (

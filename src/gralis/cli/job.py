@@ -92,8 +92,7 @@ class Job:
             if "matplotlib" not in str(error):
                 raise
             self._note(str(error))
-        if hasattr(found, "report"):
-            files.append(write_report(found, stem.with_name(f"{stem.name}.html"), subject.picture))
+        files.append(write_report(found, stem.with_name(f"{stem.name}.html"), subject.picture))
         return files
 
     def _close(self, found: Explanation, name: str, question: Question, files: list[Path], error: str | None) -> None:

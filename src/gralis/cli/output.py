@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gralis.errors import GralisError
+from gralis.explanation import Explanation
+from gralis.files import write_whole
 
 _LONGEST = 100
 
@@ -51,32 +49,12 @@ class Folder:
         return self.path / own
 
 
-def write(path: Path, produce: Callable[[Path], object]) -> Path:
-    """`produce` writes to a temporary file beside `path`, which is then renamed: never half a file."""
-    temporary = path.parent / f".gralis-{secrets.token_hex(8)}{path.suffix}"
-    try:
-        produce(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-    return path
-
-
-def write_report(explanation: Any, path: Path, image: object = None) -> Path:
-    """The report of an explanation, with the label of its target; it writes atomically itself."""
-    report = getattr(explanation, "report", None)
-    if report is None:
-        raise GralisError("This version of gralis writes no reports yet; explanation.plot and --json are there.")
-    try:
-        report(path, image=image, label=explanation.provenance.get("label"))
-    except OSError as error:
-        raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
+def write_report(explanation: Explanation, path: Path, image: object = None) -> Path:
+    """The report of an explanation, with the label of its target."""
+    explanation.report(path, image=image, label=explanation.provenance.get("label"))
     return path
 
 
 def write_picture(figure: Any, path: Path) -> Path:
     """A figure as PNG."""
-    return write(path, lambda temporary: figure.savefig(temporary, format="png", dpi=150))
+    return write_whole(path, lambda temporary: figure.savefig(temporary, format="png", dpi=150))

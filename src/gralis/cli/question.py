@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from gralis.errors import GralisError
 from gralis.models import Model
-from gralis.models.blame import blame
+from gralis.problem import Problem
 from gralis.targets import Readout, Target, describe, parse
 
 
@@ -46,20 +44,4 @@ def read_labels(path: Path | None) -> list[str]:
 
 
 def _largest(model: Any, x: Any) -> int | None:
-    if isinstance(model, Model):
-        return None
-    points = torch.as_tensor(x)[None]
-    parameter = next(iter(getattr(model, "parameters", tuple)()), None)
-    if parameter is not None:
-        points = points.to(parameter.device, parameter.dtype)
-    with torch.no_grad(), blame(f"The model {type(model).__name__}", points):
-        outputs = model(points.clone())
-    outputs = getattr(outputs, "logits", outputs)
-    if not isinstance(outputs, torch.Tensor):
-        raise GralisError(f"The model returned a {type(outputs).__name__}, not a tensor; let the factory wrap it.")
-    if outputs.ndim <= 1 or outputs.shape[1:] == (1,):
-        return None
-    if outputs.ndim > 2:
-        shape = ", ".join(map(str, outputs.shape[1:]))
-        raise GralisError(f"The model returns ({shape}) numbers per input; choose one: --target i,j,...")
-    return int(outputs[0].argmax())
+    return None if isinstance(model, Model) else Problem.build(model, x, target=0).predicted()

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from gralis.baselines import sample
-from gralis.cli.images import Preprocessing
 from gralis.cli.tables import Table
 from gralis.errors import GralisError
 from gralis.features import Features, columns, grid, slic
+from gralis.images import Preprocessing
 from gralis.laws import Array
 from gralis.models.layer import Layer
 from gralis.recipes import RECIPES

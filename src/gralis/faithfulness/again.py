@@ -10,7 +10,6 @@ from gralis.labels import to_numpy
 from gralis.laws import Array
 from gralis.methods.method import BUDGET, Method
 from gralis.methods.run import METHODS
-from gralis.targets import Target
 
 
 def method_of(method: str | Method, owner: str) -> Method:
@@ -24,16 +23,16 @@ def method_of(method: str | Method, owner: str) -> Method:
 
 
 def again(
-    method: Method,
-    found: Case,
-    model: object,
-    x: object,
-    *,
-    target: Target,
-    baseline: object,
-    seed: int,
-    budget: int = BUDGET,
+    method: Method, found: Case, model: object, x: object, *, budget: int = BUDGET, seed: int | None = None
 ) -> Array:
-    """The method's values over the same features, (n_features,)."""
-    made = method(model, x, target=target, baseline=baseline, features=found.features, budget=budget, seed=seed)
+    """The method's values over the same features and for the same question, (n_features,)."""
+    made = method(
+        model,
+        x,
+        target=found.question.target,
+        baseline=found.question.baseline,
+        features=found.features,
+        seed=found.seed if seed is None else seed,
+        budget=budget,
+    )
     return np.asarray(to_numpy(made.values), dtype=np.float64)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -15,19 +14,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gralis.errors import GralisError, ModelError, bad
+from gralis.canvas import Canvas, Layout
+from gralis.engine import Engine
+from gralis.errors import GralisError, bad
 from gralis.faithfulness.impute import NoisyLinear
 from gralis.features import Features, groups
 from gralis.labels import describe, to_numpy
 from gralis.laws import Array, Masks
-from gralis.models.blame import blame
-from gralis.models.protocol import Guarded
+from gralis.methods.method import BatchSize, Question, Words
+from gralis.models.protocol import Guarded, Points
 from gralis.plans import whole
 from gralis.problem import Problem
-from gralis.targets import Target, check
+from gralis.targets import check
 
 Level = Literal["region", "pixel"]
-BatchSize = int | Literal["auto"]
 _NUMBERS = 2**20  # of the input in one batch, 6 images of 3 x 224 x 224: more of them no longer fit in the cache
 _MOST = 256
 _LARGE = 2**14
@@ -40,17 +40,24 @@ class Case:
     values: Array
     problem: Problem
     imputer: NoisyLinear | None  # in place of the problem's baseline
-    batch_size: int
-    seed: int
-    forwards: Counter[str] = field(default_factory=Counter)  # of every model, by its one key "n"
+    question: Question
 
     @property
     def features(self) -> Features:
         return self.problem.features
 
     @property
+    def seed(self) -> int:
+        return self.question.seed
+
+    @property
     def n_forwards(self) -> int:
-        return self.forwards["n"]
+        return self._engine.cost.n_forwards
+
+    @cached_property
+    def _engine(self) -> Engine:
+        size = _batch_size(self.question.batch_size, self.problem)
+        return Engine([self.problem], size, layout=_layout(self.problem))
 
     def endpoints(self) -> tuple[float, float]:
         """F(x), and F with every feature removed."""
@@ -60,38 +67,17 @@ class Case:
 
     def outputs(self, kept: Masks) -> Array:
         """F with the features that are not kept replaced, one number per row of `kept` (rows, n_features)."""
-        if self.imputer is not None:
-            return self._imputed(kept, self.imputer)
-        return np.asarray(sum(share * self._replaced(kept, number) for number, share in enumerate(self._weights)))
+        weights = np.ones(1) if self.imputer is not None else self.problem.baselines.weights
+        rows, pair = np.tile(kept, (len(weights), 1)), np.repeat(np.arange(len(weights)), len(kept))
+        engine, impute = self._engine, None if self.imputer is None else self._imputed(self.imputer)
 
-    @property
-    def _weights(self) -> Array:
-        return self.problem.baselines.weights
+        def points(part: slice, canvas: Canvas) -> Points:
+            if impute is not None:
+                return canvas.arranged([impute(rows[part])])
+            return canvas.corners(engine.on_device(rows[part]), engine.on_device(pair[part]))
 
-    def _replaced(self, kept: Masks, baseline: int) -> Array:
-        """By the coordinates of one baseline."""
-        problem, device = self.problem, self.problem.device
-        ends = [
-            (x.to(device, dtype), base[baseline].to(device, dtype), torch.from_numpy(labels.flatten()).to(device))
-            for x, base, dtype, labels in zip(
-                problem.x, problem.baselines.points, problem.dtypes, self.features.labels, strict=True
-            )
-        ]
-        values = np.empty(len(kept))
-        for part in self._parts(len(kept)):
-            rows = torch.from_numpy(kept[part]).to(device)
-            points = [
-                # x where it is kept, the baseline elsewhere: exact at 0 and at 1, and faster than a choice by booleans
-                torch.lerp(base, x, rows.to(x.dtype).index_select(1, labels).view(-1, *x.shape))
-                for x, base, labels in ends
-            ]
-            values[part] = self._forward(points)
-        return values
-
-    def _parts(self, n_rows: int) -> list[slice]:
-        """Batches of at most batch_size rows, as even as can be."""
-        ends = np.linspace(0, n_rows, -(-n_rows // self.batch_size) + 1).astype(int).tolist()
-        return [slice(start, stop) for start, stop in pairwise(ends)]
+        values = engine.values(points, pair, lambda part: (rows[part], np.ones(len(rows[part]))))
+        return np.asarray(weights @ values.reshape(len(weights), len(kept)))
 
     def pixels(self) -> Case:
         """The same attribution pixel by pixel: each pixel has its features' values, summed with their signs."""
@@ -124,74 +110,51 @@ class Case:
             raise GralisError(f"{owner} needs one x whose last two axes are rows and columns; here x is {shapes}.")
         return shapes[0]
 
-    def _imputed(self, kept: Masks, imputer: NoisyLinear) -> Array:
-        """Images are imputed one by one, each with noise of its own seed, and evaluated in batches."""
+    def _imputed(self, imputer: NoisyLinear) -> Callable[[Masks], Tensor]:
+        """Makes images from the pixels that are kept: one by one, each with noise of its own seed."""
         self._image_shape("Noisy linear imputation")
         labels = self.features.labels[0].reshape(-1, *self.features.shapes[0][-2:])
         if (labels != labels[0]).any():
             raise GralisError("Noisy linear imputation removes whole pixels; these features divide their channels.")
         image = self.problem.endpoints.x[0].astype(np.float64)
-        values = np.empty(len(kept))
-        for part in self._parts(len(kept)):
-            filled = [
-                imputer(image, row[labels[0]], np.random.default_rng([self.seed, int(row.sum())])) for row in kept[part]
-            ]
-            points = torch.from_numpy(np.stack(filled)).to(self.problem.device, self.problem.dtypes[0])
-            values[part] = self._forward([points])
-        return values
 
-    def _forward(self, points: list[Tensor]) -> Array:
-        """F at one batch of points, leaf by leaf; no graph."""
-        problem, rows = self.problem, len(points[0])
-        batch = problem.pack([_in_layout(leaf) for leaf in points])
-        with blame(f"The model {type(problem.model).__name__}", batch):
-            found = problem.model.value(batch)
-        self.forwards["n"] += rows
-        values = found.double().cpu().numpy()
-        if values.shape != (rows,) or not np.isfinite(values).all():
-            raise ModelError(f"The model must return {rows} finite values, one per row of the batch.")
-        return values
+        def impute(kept: Masks) -> Tensor:
+            filled = [
+                imputer(image, row[labels[0]], np.random.default_rng([self.seed, int(row.sum())])) for row in kept
+            ]
+            return torch.from_numpy(np.stack(filled)).to(self.problem.device, self.problem.dtypes[0])
+
+        return impute
 
 
 @contextmanager
-def case(
-    model: object,
-    x: object,
-    attribution: object,
-    target: Target,
-    baseline: object,
-    features: object,
-    batch_size: BatchSize,
-    seed: int,
-) -> Iterator[Case]:
-    """Everything checked, and the model in a session until the end."""
+def case(model: object, x: object, attribution: object, asked: Words, baseline: object = 0.0) -> Iterator[Case]:
+    """Everything checked, and the model in a session until the end; `baseline` is that of the metric."""
+    question = replace(Question(baseline=baseline), **asked)
+    baseline, features = question.baseline, question.features
     imputer = NoisyLinear() if isinstance(baseline, str) and baseline == "noisy-linear" else baseline
     noisy = isinstance(imputer, NoisyLinear)
     own = getattr(attribution, "features", None)
-    asked = own if features is None and isinstance(own, Features) else features
+    over = own if features is None and isinstance(own, Features) else features
     array = np.asarray(to_numpy(getattr(attribution, "values", attribution)))
-    if asked is None and array.ndim == 2 and getattr(x, "ndim", 2) > 2:  # one number per pixel
-        asked = np.arange(array.size).reshape(array.shape)
-    one = check(target, "a metric")
-    problem = Problem.build(model, x, baseline=0.0 if noisy else baseline, target=one, features=asked)
+    if over is None and array.ndim == 2 and getattr(x, "ndim", 2) > 2:  # one number per pixel
+        over = np.arange(array.size).reshape(array.shape)
+    one = check(question.target, "a metric")
+    problem = Problem.build(model, x, baseline=0.0 if noisy else baseline, target=one, features=over)
     if isinstance(own, Features) and own.fingerprint() != problem.features.fingerprint():
         raise bad("features", "a metric", f"those of the attribution, {own}", f"{problem.features}")
-    found = Case(
-        _values(array, problem.features),
-        problem,
-        imputer if isinstance(imputer, NoisyLinear) else None,
-        _batch_size(batch_size, problem),
-        whole(seed, "seed", 0),
-    )
+    whole(question.seed, "seed", 0)
+    _batch_size(question.batch_size, problem)
+    values = _values(array, problem.features)
+    found = Case(values, problem, imputer if isinstance(imputer, NoisyLinear) else None, question)
     with problem.model.session() if isinstance(problem.model, Guarded) else nullcontext():
         yield found
 
 
-def _in_layout(points: Tensor) -> Tensor:
+def _layout(problem: Problem) -> Layout:
     """Images of some size with their channels last, which convolutions are faster on; the numbers are the same."""
-    if points.ndim != 4 or points.shape[1] > 16 or points[0].numel() < _LARGE:
-        return points
-    return points.contiguous(memory_format=torch.channels_last)
+    large = any(leaf.ndim == 3 and leaf.shape[0] <= 16 and leaf.numel() >= _LARGE for leaf in problem.x)
+    return "channels_last" if large else "contiguous"
 
 
 def _batch_size(given: BatchSize, problem: Problem) -> int:

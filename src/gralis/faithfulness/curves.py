@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gralis.errors import GralisError, bad
-from gralis.faithfulness.case import BatchSize, Case, Level, case
+from gralis.faithfulness.case import Case, Level, case
 from gralis.faithfulness.impute import NoisyLinear
 from gralis.faithfulness.score import Better, Curve, Score
 from gralis.laws import Array
+from gralis.methods.method import Words
 from gralis.plans import whole
-from gralis.targets import Target
 
 FRACTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
@@ -23,14 +24,10 @@ def deletion(
     x: object,
     attribution: object,
     *,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     level: Level = "region",
     steps: int = 50,
     normalise: bool = False,
+    **asked: Unpack[Words],
 ) -> Score:
     """The area under F(x with the fraction t of largest attribution replaced), t from 0 to 1; lower is better.
 
@@ -42,7 +39,7 @@ def deletion(
     >>> deletion(lambda z: z @ torch.from_numpy(weights), np.ones(4), weights).value  # of 5, 1, -1, -1, 0
     0.375
     """
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
         here = found.at(level, "deletion")
         return _area("deletion", "lower", here, here.order(), steps, normalise, adding=False)
 
@@ -52,17 +49,13 @@ def insertion(
     x: object,
     attribution: object,
     *,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     level: Level = "region",
     steps: int = 50,
     normalise: bool = False,
+    **asked: Unpack[Words],
 ) -> Score:
     """The area under F(x' with the fraction t of largest attribution put back), t from 0 to 1; higher is better."""
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
         here = found.at(level, "insertion")
         return _area("insertion", "higher", here, here.order(), steps, normalise, adding=True)
 
@@ -72,16 +65,12 @@ def road_morf(
     x: object,
     attribution: object,
     *,
-    target: Target = None,
-    baseline: object = NoisyLinear(),
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     level: Level = "pixel",
     fractions: Sequence[float] = FRACTIONS,
+    **asked: Unpack[Words],
 ) -> Score:
     """ROAD, most relevant first: the mean of F over these fractions of imputed pixels; lower is better."""
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked, NoisyLinear()) as found:
         here = found.at(level, "road_morf")
         return _road("road_morf", "lower", here, here.order(), fractions)
 
@@ -91,16 +80,12 @@ def road_lerf(
     x: object,
     attribution: object,
     *,
-    target: Target = None,
-    baseline: object = NoisyLinear(),
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     level: Level = "pixel",
     fractions: Sequence[float] = FRACTIONS,
+    **asked: Unpack[Words],
 ) -> Score:
     """ROAD, least relevant first: the mean of F over these fractions of imputed pixels; higher is better."""
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked, NoisyLinear()) as found:
         here = found.at(level, "road_lerf")
         return _road("road_lerf", "higher", here, here.order()[::-1], fractions)
 
@@ -110,16 +95,12 @@ def road_gap(
     x: object,
     attribution: object,
     *,
-    target: Target = None,
-    baseline: object = NoisyLinear(),
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     level: Level = "pixel",
     fractions: Sequence[float] = FRACTIONS,
+    **asked: Unpack[Words],
 ) -> Score:
     """LeRF - MoRF: how far F tells the least relevant pixels from the most relevant; higher is better."""
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked, NoisyLinear()) as found:
         here = found.at(level, "road_gap")
         first = _road("road_morf", "lower", here, here.order(), fractions).curve
         last = _road("road_lerf", "higher", here, here.order()[::-1], fractions).curve

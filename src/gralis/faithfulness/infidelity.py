@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gralis.errors import GralisError, bad
-from gralis.faithfulness.case import BatchSize, Case, case
+from gralis.faithfulness.case import Case, case
 from gralis.faithfulness.score import Score
 from gralis.laws import Array
+from gralis.methods.method import Words
 from gralis.plans import whole
-from gralis.targets import Target
 
 
 def infidelity(
@@ -18,14 +20,10 @@ def infidelity(
     x: object,
     attribution: object,
     *,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     n_perturbations: int = 200,
     removed: ArrayLike | None = None,
     normalise: bool = False,
+    **asked: Unpack[Words],
 ) -> Score:
     """E_S[(sum over S of phi_i - (F(x) - F(x without S)))^2] over random sets S of features; lower is better.
 
@@ -36,7 +34,7 @@ def infidelity(
     >>> infidelity(lambda z: z[:, 0] - 2 * z[:, 1], np.ones(2), np.array([1.0, -2.0])).value
     0.0
     """
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
         sets, lost = losses(found, n_perturbations, removed)
         return Score("infidelity", misfit(sets, lost, found.values, normalise), "lower", n_forwards=found.n_forwards)
 
@@ -62,19 +60,14 @@ def completeness(
     model: object,
     x: object,
     attribution: object,
-    *,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
+    **asked: Unpack[Words],
 ) -> Score:
     """|sum of phi - (F(x) - F(x'))| / |F(x) - F(x')|: the completeness residual; lower is better.
 
     >>> completeness(lambda z: z.sum(1), np.ones(4), np.array([1.0, 1.0, 1.0, 0.0])).value
     0.25
     """
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
         f_x, f_baseline = found.endpoints()
         if f_x == f_baseline:
             raise GralisError("F(x) = F(x'), so a residual has no scale; choose another baseline.")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gralis.errors import bad
-from gralis.faithfulness.case import BatchSize, Case, case
+from gralis.faithfulness.case import Case, case
 from gralis.faithfulness.score import Score
 from gralis.labels import to_numpy
-from gralis.targets import Target
+from gralis.methods.method import Words
 
 
 def pointing_game(
@@ -18,11 +20,7 @@ def pointing_game(
     attribution: object,
     *,
     annotation: object,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
+    **asked: Unpack[Words],
 ) -> Score:
     """1 if the pixel of the largest (signed) attribution lies in the annotation; a tie counts by its share in there.
 
@@ -32,7 +30,7 @@ def pointing_game(
     >>> pointing_game(lambda z: z.sum((1, 2)), np.ones((2, 2)), values, annotation=marked).value
     1.0
     """
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
         marked, painted = _marked(annotation, found, "pointing_game"), found.pixels().values
         return Score("pointing_game", float(marked[painted == painted.max()].mean()), "higher")
 
@@ -43,14 +41,10 @@ def iou(
     attribution: object,
     *,
     annotation: object,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
+    **asked: Unpack[Words],
 ) -> Score:
     """|top & annotation| / |top u annotation|, `top` being as many pixels of the largest attribution as were marked."""
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
         marked, pixels = _marked(annotation, found, "iou"), found.pixels()
         top = np.zeros(len(marked), dtype=bool)
         top[pixels.order()[: int(marked.sum())]] = True
@@ -63,14 +57,10 @@ def mass_inside(
     attribution: object,
     *,
     annotation: object,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
+    **asked: Unpack[Words],
 ) -> Score:
     """The share of the positive attribution that lies in the annotation; a region's value is shared by its pixels."""
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
         marked, positive = _marked(annotation, found, "mass_inside"), np.maximum(found.picture().ravel(), 0.0)
         value = float(positive[marked].sum() / positive.sum()) if positive.any() else 0.0
         return Score("mass_inside", value, "higher")

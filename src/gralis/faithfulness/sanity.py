@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 import torch
@@ -11,13 +11,12 @@ from torch import nn
 
 from gralis.errors import bad
 from gralis.faithfulness.again import again, method_of
-from gralis.faithfulness.case import BatchSize, case
+from gralis.faithfulness.case import case
 from gralis.faithfulness.score import Curve, Score
 from gralis.faithfulness.stability import agreement
-from gralis.methods.method import BUDGET, Method
+from gralis.methods.method import BUDGET, Method, Words
 from gralis.models.blame import kind
 from gralis.plans import whole
-from gralis.targets import Target
 
 
 def model_randomisation(
@@ -26,14 +25,10 @@ def model_randomisation(
     attribution: object,
     *,
     method: str | Method,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     mode: Literal["cascading", "full"] = "cascading",
     stages: int = 5,
     budget: int = BUDGET,
+    **asked: Unpack[Words],
 ) -> Score:
     """The mean rank correlation (signed) with the attributions of randomised models; near 0 is right, lower is better.
 
@@ -52,13 +47,13 @@ def model_randomisation(
         raise bad("model", "model_randomisation", "a module with parameters", f"{kind(model)} without")
     n_stages = 1 if mode == "full" else min(len(layers), whole(stages, "stages", 1))
     ends = np.round(np.linspace(0, len(layers), n_stages + 1)).astype(np.int64)
-    generator = torch.Generator().manual_seed(whole(seed, "seed", 0))
     correlations = np.empty(n_stages)
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
+        generator = torch.Generator().manual_seed(found.seed)
         for stage in range(n_stages):
             for layer in layers[ends[stage] : ends[stage + 1]]:
                 _randomise(layer, generator)
-            values = again(run, found, twin, x, target=target, baseline=baseline, seed=seed, budget=budget)
+            values = again(run, found, twin, x, budget=budget)
             correlations[stage] = agreement(found.values, values)
     curve = Curve(ends[1:] / len(layers), correlations)
     return Score("model_randomisation", float(correlations.mean()), "lower", curve, note=mode)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 import torch
 
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.again import again, method_of
-from gralis.faithfulness.case import BatchSize, case
+from gralis.faithfulness.case import case
 from gralis.faithfulness.score import Curve, Score
-from gralis.methods.method import BUDGET, Method
+from gralis.methods.method import BUDGET, Method, Words
 from gralis.plans import whole
-from gralis.targets import Target
 
 
 def max_sensitivity(
@@ -20,14 +21,10 @@ def max_sensitivity(
     attribution: object,
     *,
     method: str | Method,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     radius: float = 0.02,
     n_perturbations: int = 10,
     budget: int = BUDGET,
+    **asked: Unpack[Words],
 ) -> Score:
     """max over |d| <= radius of ||phi(x + d) - phi(x)|| / ||phi(x)||; lower is better.
 
@@ -37,17 +34,17 @@ def max_sensitivity(
     if isinstance(radius, bool) or not isinstance(radius, int | float | np.floating) or not 0 < radius < np.inf:
         raise bad("radius", "max_sensitivity", "a number > 0", repr(radius))
     run = method_of(method, "max_sensitivity")
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
         if len(found.problem.x) != 1:
             raise bad("x", "max_sensitivity", "one array", f"{len(found.problem.x)} of them")
         size = float(np.linalg.norm(found.values))
         if size == 0:
             raise GralisError("The attribution is zero, so a relative change of it has no meaning.")
-        rng, leaf = np.random.default_rng(seed), found.problem.x[0]
+        rng, leaf = np.random.default_rng(found.seed), found.problem.x[0]
         moves = np.empty(whole(n_perturbations, "n_perturbations", 1))
         for number in range(len(moves)):
             step = torch.from_numpy(rng.uniform(-radius, radius, tuple(leaf.shape))).to(leaf)
-            values = again(run, found, model, leaf + step, target=target, baseline=baseline, seed=seed, budget=budget)
+            values = again(run, found, model, leaf + step, budget=budget)
             moves[number] = np.linalg.norm(values - found.values) / size
         curve = Curve(np.arange(1.0, len(moves) + 1), moves)
         return Score("max_sensitivity", float(moves.max()), "lower", curve)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.again import again, method_of
-from gralis.faithfulness.case import BatchSize, case
+from gralis.faithfulness.case import case
 from gralis.faithfulness.score import Score
 from gralis.labels import to_numpy
 from gralis.laws import Array
-from gralis.methods.method import BUDGET, Method
+from gralis.methods.method import BUDGET, Method, Words
 from gralis.plans import whole
-from gralis.targets import Target
 
 Kind = Literal["spearman", "kendall", "top"]
 
@@ -27,13 +26,9 @@ def stability(
     attribution: object,
     *,
     method: str | Method,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     n_runs: int = 5,
     budget: int = BUDGET,
+    **asked: Unpack[Words],
 ) -> Score:
     """sqrt(mean squared distance between two runs / 2) / ||mean run||: run-to-run noise; lower is better.
 
@@ -42,11 +37,8 @@ def stability(
     if whole(n_runs, "n_runs", 1) < 2:
         raise bad("n_runs", "stability", "a whole number >= 2", n_runs)
     run = method_of(method, "stability")
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
-        more = [
-            again(run, found, model, x, target=target, baseline=baseline, seed=seed + number, budget=budget)
-            for number in range(1, n_runs)
-        ]
+    with case(model, x, attribution, asked) as found:
+        more = [again(run, found, model, x, seed=found.seed + number, budget=budget) for number in range(1, n_runs)]
         runs = np.stack([found.values, *more])
         size = float(np.linalg.norm(runs.mean(0)))
         if size == 0:
@@ -61,13 +53,9 @@ def rank_agreement(
     attribution: object,
     *,
     others: Sequence[object],
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    batch_size: BatchSize = "auto",
-    seed: int = 0,
     kind: Kind = "spearman",
     k: int = 5,
+    **asked: Unpack[Words],
 ) -> Score:
     """How alike attributions order the features, the mean over `others`; higher is better.
 
@@ -79,7 +67,7 @@ def rank_agreement(
     """
     if kind not in ("spearman", "kendall", "top"):
         raise bad("kind", "rank_agreement", "'spearman', 'kendall' or 'top'", repr(kind))
-    with case(model, x, attribution, target, baseline, features, batch_size, seed) as found:
+    with case(model, x, attribution, asked) as found:
         theirs = [np.asarray(to_numpy(getattr(other, "values", other)), dtype=np.float64) for other in others]
         if not theirs or any(values.shape != found.values.shape for values in theirs):
             shapes = [values.shape for values in theirs]

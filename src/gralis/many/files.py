@@ -14,7 +14,7 @@ import numpy as np
 from gralis.errors import GralisError, bad
 from gralis.features import columns
 from gralis.laws import Array
-from gralis.many.items import Given, Item, Source, _id, _twice
+from gralis.many.items import Given, Item, Source, name_of, named_twice
 
 _PICTURES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
 _TABLES = {".csv", ".tsv", ".parquet", ".pq"}
@@ -44,7 +44,7 @@ def folder(
     Upright by EXIF, the largest centred part of the size's shape, then (value - mean) / std. More than 64 million
     pixels are refused, and so is a file that a link has outside the folder.
     """
-    from gralis.cli.images import Preprocessing
+    from gralis.images import Preprocessing
 
     root = Path(path).resolve()
     if not root.is_dir():
@@ -74,9 +74,9 @@ def table(path: str | Path, *, id: str | None = None, label: str | None = None, 
         rows, seen = _rows(path), set[str]()
         next(rows)
         for number, row in enumerate(rows):
-            name = str(number) if id is None else _id(row[names.index(id)])
+            name = str(number) if id is None else name_of(row[names.index(id)])
             if id is not None and name in seen:
-                raise _twice(name)
+                raise named_twice(name)
             if id is not None:
                 seen.add(name)
             own = None if label is None else str(row[names.index(label)])

@@ -105,10 +105,10 @@ def _indexed(inputs: Any, keys: Sequence[Any], ids: Sequence[object] | None) -> 
         return Source(lambda: (Item(str(key), partial(_element, inputs, key)) for key in keys), len(keys))
     if len(ids) != len(keys):
         raise bad("ids", "explain_many", f"one for each of the {len(keys)} inputs", f"{len(ids)} of them")
-    named = sorted(zip(map(_id, ids), range(len(keys)), strict=True))
+    named = sorted(zip(map(name_of, ids), range(len(keys)), strict=True))
     for (one, _), (other, _) in pairwise(named):
         if one == other:
-            raise _twice(one)
+            raise named_twice(one)
     return Source(lambda: (Item(name, partial(_element, inputs, keys[place])) for name, place in named), len(keys))
 
 
@@ -121,9 +121,9 @@ def _stream(inputs: Iterable[Any], ids: Iterable[object] | None) -> Source:
             return
         seen: set[str] = set()
         try:
-            for name, x in zip(map(_id, ids), inputs, strict=True):
+            for name, x in zip(map(name_of, ids), inputs, strict=True):
                 if name in seen:
-                    raise _twice(name)
+                    raise named_twice(name)
                 seen.add(name)
                 yield Item(name, partial(given, x))
         except ValueError as error:
@@ -174,9 +174,9 @@ def _ray_data(dataset: Any) -> Source:
         ray.data.DataContext.get_current().execution_options.preserve_order = True
         seen: set[str] = set()
         for number, row in zip(count(), dataset.iter_rows()):
-            name = _id(row.pop("id", number))
+            name = name_of(row.pop("id", number))
             if name in seen:
-                raise _twice(name)
+                raise named_twice(name)
             seen.add(name)
             label = row.pop("label", None)
             columns = list(row.values())
@@ -190,7 +190,7 @@ def _element(inputs: Any, key: Any) -> Given:
     return given(inputs[key])
 
 
-def _id(name: object) -> str:
+def name_of(name: object) -> str:
     if not isinstance(name, str | numbers.Integral):
         raise bad("ids", "explain_many", "names or whole numbers", f"a {type(name).__name__}")
     text = str(name)
@@ -201,7 +201,7 @@ def _id(name: object) -> str:
     return text
 
 
-def _twice(name: str) -> GralisError:
+def named_twice(name: str) -> GralisError:
     return bad("ids", "explain_many", "different for every input", f"{name!r} twice")
 
 

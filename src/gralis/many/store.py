@@ -14,16 +14,16 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from gralis.errors import GralisError
+from gralis.files import replacing
 from gralis.many.lock import Lock
 from gralis.many.tables import SCHEMA
 
@@ -224,18 +224,8 @@ class Store:
 
     def _write(self, name: str, content: bytes) -> None:
         """First beside its place, onto the disk, then renamed."""
-        path = self.path / name
-        temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
-        try:
-            with temporary.open("xb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
+        with replacing(self.path / name, durable=True) as temporary:
+            temporary.write_bytes(content)
 
 
 @contextmanager

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-
 from gralis.archive import to_bytes
 from gralis.batch import alike, on_shared_rays
 from gralis.errors import GralisError
@@ -22,8 +20,6 @@ from gralis.many.blocks import Block, seed_of
 from gralis.many.items import Given, Item
 from gralis.many.store import ledger_name, table_name
 from gralis.many.tables import Outcome, pack
-from gralis.models import adapt
-from gralis.models.asked import readable
 from gralis.problem import Problem
 
 _ROWS_BYTES = 2**26  # of the gradients of inputs that share rays
@@ -112,14 +108,11 @@ def _target(model: object, given: Given, question: Question) -> Any:
     if question.target != "predicted":
         return question.target
     options = question.given
-    problem = Problem.build(model, given.x, target=0, device=options["device"], dtype=options["dtype"])
-    outputs = readable(adapt(model, 0, device=options["device"], dtype=options["dtype"])).outputs(
-        problem.pack([leaf[None] for leaf in problem.x])
-    )
-    logits = getattr(outputs, "logits", outputs)
-    if not isinstance(logits, torch.Tensor) or logits.ndim != 2:
+    place = {name: options[name] for name in ("device", "dtype")}
+    found = Problem.build(model, given.x, target=0, **place).predicted()
+    if found is None:
         raise GralisError("target='predicted' needs outputs of shape (rows, classes).")
-    return int(logits[0].argmax())
+    return found
 
 
 def _parts(places: Sequence[int], n_features: int, question: Question) -> list[Sequence[int]]:

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 
 from gralis.explainers import Attribution
-from gralis.explanation import Explanation
-from gralis.methods.method import BUDGET, BatchSize, delta_of, evaluator_of, known
-from gralis.targets import Target
+from gralis.methods.method import Task, TaskWords, delta_of, known
 
 
 def random(
     model: object,
     x: object,
-    *,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    budget: int = BUDGET,
-    seed: int = 0,
-    batch_size: BatchSize = "auto",
-    ledger: Explanation | None = None,
+    **asked: Unpack[TaskWords],
 ) -> Attribution:
     """phi_i ~ N(0, 1), whatever the model.
 
     >>> random(lambda z: z.sum(1), np.ones(3), seed=1).values.round(2).tolist()
     [0.35, 0.82, 0.33]
     """
-    with evaluator_of(model, x, baseline, target, features, batch_size) as evaluator:
-        delta, features_ = delta_of(evaluator), evaluator.problem.features
-    values = np.random.default_rng(seed).standard_normal(features_.n_features)
-    return Attribution(known(values, "random"), features_.names, delta, "not an explanation", features_)
+    task = Task(**asked)
+    with task.evaluator(model, x) as evaluator:
+        delta, features = delta_of(evaluator), evaluator.problem.features
+    values = np.random.default_rng(task.seed).standard_normal(features.n_features)
+    return Attribution(known(values, "random"), features.names, delta, "not an explanation", features)

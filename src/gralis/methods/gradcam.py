@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from gralis.canonical.channels import activation_and_gradient, aggregate
 from gralis.errors import GralisError, bad
 from gralis.explainers import Attribution
-from gralis.explanation import Explanation
 from gralis.features import resolve
 from gralis.labels import Shape
 from gralis.methods.map import Map
-from gralis.methods.method import BUDGET, BatchSize, delta_of, evaluator_of, known
+from gralis.methods.method import Task, TaskWords, delta_of, known
 from gralis.models.blame import kind
 from gralis.models.layer import Layer
 from gralis.models.torch_module import TorchModel
@@ -34,16 +33,10 @@ def gradcam(
     model: object,
     x: object,
     *,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    budget: int = BUDGET,
-    seed: int = 0,
-    batch_size: BatchSize = "auto",
-    ledger: Explanation | None = None,
     layer: str | nn.Module | None = None,
     relu: bool = True,
     pre_activation: bool = False,
+    **asked: Unpack[TaskWords],
 ) -> Cam:
     """max(sum over k of mean_q(dy/dA^k_q) A^k_p, 0) at a layer, brought to the features by area; see `gradcam_map`.
 
@@ -52,12 +45,15 @@ def gradcam(
     >>> found.map.values.shape, found.values.shape, bool(abs(found.values.sum() - found.map.values.sum()) < 1e-6)
     ((6, 6), (2,), True)
     """
-    found = gradcam_map(model, x, target=target, layer=layer, relu=relu, pre_activation=pre_activation)
-    if ledger is None:
-        with evaluator_of(model, x, baseline, target, features, batch_size) as evaluator:
+    task = Task(**asked)
+    found = gradcam_map(model, x, target=task.target, layer=layer, relu=relu, pre_activation=pre_activation)
+    if task.ledger is None:
+        with task.evaluator(model, x) as evaluator:
             delta, over = delta_of(evaluator), evaluator.problem.features
     else:
-        delta, over = ledger.delta, ledger.features if features is None else resolve(features, [found.shape])
+        delta, over = task.ledger.delta, task.ledger.features
+        if task.features is not None:
+            over = resolve(task.features, [found.shape])
     return Cam(known(found.on(over), found.method), over.names, delta, f"at {found.layer}", over, map=found)
 
 
@@ -65,29 +61,12 @@ def gradcam_lin(
     model: object,
     x: object,
     *,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    budget: int = BUDGET,
-    seed: int = 0,
-    batch_size: BatchSize = "auto",
-    ledger: Explanation | None = None,
     layer: str | nn.Module | None = None,
     pre_activation: bool = False,
+    **asked: Unpack[TaskWords],
 ) -> Cam:
     """GradCAM without its final ReLU: signed, and linear in F."""
-    return gradcam(
-        model,
-        x,
-        target=target,
-        baseline=baseline,
-        features=features,
-        batch_size=batch_size,
-        ledger=ledger,
-        layer=layer,
-        relu=False,
-        pre_activation=pre_activation,
-    )
+    return gradcam(model, x, layer=layer, relu=False, pre_activation=pre_activation, **asked)
 
 
 def gradcam_map(

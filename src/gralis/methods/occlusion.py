@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 
 from gralis.errors import BudgetError
 from gralis.explainers import Attribution
-from gralis.explanation import Explanation
-from gralis.methods.method import BUDGET, BatchSize, delta_of, evaluator_of, known
+from gralis.methods.method import Task, TaskWords, delta_of, known
 from gralis.plans import whole
-from gralis.targets import Target
 
 
 def occlusion(
     model: object,
     x: object,
-    *,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    budget: int = BUDGET,
-    seed: int = 0,
-    batch_size: BatchSize = "auto",
-    ledger: Explanation | None = None,
+    **asked: Unpack[TaskWords],
 ) -> Attribution:
     """phi_i = F(x) - F(x without i): n_features forwards, no gradient; nothing is sampled.
 
     >>> occlusion(lambda z: z[:, 0] * z[:, 1] + z[:, 1], np.array([2.0, 3.0])).values.tolist()
     [6.0, 9.0]
     """
-    with evaluator_of(model, x, baseline, target, features, batch_size) as evaluator:
+    task = Task(**asked)
+    with task.evaluator(model, x) as evaluator:
         problem = evaluator.problem
         n, weights = problem.n_features, problem.baselines.weights
-        if n * len(weights) > whole(budget, "budget", 1):
+        if n * len(weights) > whole(task.budget, "budget", 1):
             raise BudgetError(
                 f"Occlusion takes one forward for every feature and baseline, {n * len(weights)} here, and "
-                f"budget={budget}; join coordinates with features=..., or raise the budget."
+                f"budget={task.budget}; join coordinates with features=..., or raise the budget."
             )
         delta = delta_of(evaluator)
         everyone, without = np.ones((1, n), dtype=bool), ~np.eye(n, dtype=bool)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Unpack
 
 from torch import nn
 
 from gralis.errors import bad
-from gralis.explain import explain
 from gralis.explainers import Attribution
-from gralis.explanation import Explanation
 from gralis.kernels import Gaussian
 from gralis.methods.chance import random
 from gralis.methods.from_ledger import gralis, gralis_uniform, integrated_gradients, kernel_shap, lime, singles
 from gralis.methods.gradcam import gradcam, gradcam_lin
-from gralis.methods.method import BUDGET, BatchSize, Method
+from gralis.methods.method import Method, Task, TaskWords
 from gralis.methods.occlusion import occlusion
-from gralis.targets import Target, check
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -43,16 +41,10 @@ def run(
     model: object,
     x: object,
     *,
-    target: Target = None,
-    baseline: object = 0.0,
-    features: object = None,
-    budget: int = BUDGET,
-    seed: int = 0,
-    batch_size: BatchSize = "auto",
     kernel: object = Gaussian(0.75),
     layer: str | nn.Module | None = None,
     options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    ledger: Explanation | None = None,
+    **asked: Unpack[TaskWords],
 ) -> dict[str, Attribution]:
     """The attributions of these methods, by name, over the same features; those in FROM_LEDGER read one ledger.
 
@@ -68,35 +60,14 @@ def run(
     for name in [*chosen, *options]:
         if name not in METHODS:
             raise bad("names", "methods.run", f"made of {', '.join(map(repr, METHODS))}", repr(name))
-    if ledger is None and FROM_LEDGER & set(chosen):
-        ledger = explain(
-            model,
-            x,
-            target=check(target, "methods.run"),
-            baseline=baseline,
-            features=features,
-            kernel=kernel,
-            budget=budget,
-            seed=seed,
-            batch_size=batch_size,
-            progress=False,
-        )
-    if ledger is not None:
-        features = ledger.features if features is None else features
+    task = Task(**asked)
+    if task.ledger is None and FROM_LEDGER & set(chosen):
+        task = replace(task, ledger=task.explain(model, x, kernel))
+    if task.ledger is not None and task.features is None:
+        task = replace(task, features=task.ledger.features)
     found = {}
     for name in chosen:
         own = {"layer": layer} if name in _WITH_LAYER and layer is not None else {}
         method: Callable[..., Attribution] = METHODS[name]  # with options of its own
-        found[name] = method(
-            model,
-            x,
-            target=target,
-            baseline=baseline,
-            features=features,
-            budget=budget,
-            seed=seed,
-            batch_size=batch_size,
-            ledger=ledger,
-            **{**own, **options.get(name, {})},
-        )
+        found[name] = method(model, x, **vars(task), **{**own, **options.get(name, {})})
     return found

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from gralis.errors import GralisError
 from gralis.models.blackbox import BlackboxModel
-from gralis.models.blame import kind
 from gralis.models.foreign import ForeignModel
 from gralis.models.protocol import Guarded, Model, Points
 from gralis.models.torch_module import TorchModel
@@ -81,14 +80,32 @@ class OfRows(OnTensors):
 
 def every_target(model: Model, points: Points) -> tuple[int, ...]:
     """Every output of a classifier, by one forward."""
-    outputs = readable(model).outputs(points)
-    logits = getattr(outputs, "logits", outputs)
-    if not isinstance(logits, Tensor) or logits.ndim != 2:
-        shape = tuple(logits.shape[1:]) if isinstance(logits, Tensor) else kind(outputs)
+    logits = _logits(model, points)
+    if logits is None or logits.ndim != 2:
+        shape = "no tensor" if logits is None else tuple(logits.shape[1:])
         raise GralisError(
             f"target='all' needs outputs of shape (rows, classes). Got {shape} per row; list the targets."
         )
     return tuple(range(logits.shape[1]))
+
+
+def predicted(model: Model, points: Points) -> int | None:
+    """The class with the largest output of the first row; None where the model gives one number."""
+    logits = _logits(model, points)
+    if logits is None:
+        raise GralisError("The model returns no tensor to find the predicted class in; choose a target.")
+    if logits.ndim <= 1 or logits.shape[1:] == (1,):
+        return None
+    if logits.ndim > 2:
+        shape = ", ".join(map(str, logits.shape[1:]))
+        raise GralisError(f"The model returns ({shape}) numbers per input; choose one: target i,j,...")
+    return int(logits[0].argmax())
+
+
+def _logits(model: Model, points: Points) -> Tensor | None:
+    outputs = readable(model).outputs(points)
+    logits = getattr(outputs, "logits", outputs)
+    return logits if isinstance(logits, Tensor) else None
 
 
 def readable(model: Model) -> Readable:

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gralis.files import write_text
 from gralis.report.content import SCHEMA, content
 from gralis.report.embedded import archive_of, content_of
-from gralis.report.page import page, write_text
+from gralis.report.page import page
 
 if TYPE_CHECKING:
     from gralis.explanation import Explanation

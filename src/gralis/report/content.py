@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from gralis.archive import plain
+from gralis.archive import strict
 from gralis.errors import GralisError, bad
 from gralis.estimators import removal
 from gralis.explainers import Attribution
-from gralis.explanation import Explanation, _strict
+from gralis.explanation import Explanation
 from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian, Uniform
 from gralis.labels import describe
@@ -66,7 +66,7 @@ def content(
         "provenance": dict(e.provenance),
         "remarks": _remarks(e),
     }
-    found = _strict(plain(found))
+    found = strict(found)
     found["summary"] = words.summary(found)
     found["archive"] = pack(e)
     return found

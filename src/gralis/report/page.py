@@ -6,15 +6,9 @@ import base64
 import hashlib
 import html
 import json
-import os
-import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
-
-from gralis.errors import GralisError
 
 #: Joined in this order; the first five are arithmetic and also run inside a worker.
 ARITHMETIC = ("law.js", "surrogates.js", "estimate.js", "intervals.js", "worker.js")
@@ -56,24 +50,6 @@ def embedded_json(content: Mapping[str, Any]) -> str:
 def arithmetic() -> str:
     """The estimators in JavaScript, without any page."""
     return _joined(ARITHMETIC)
-
-
-def write_text(path: str | Path, text: str) -> Path:
-    """Write a text file: first to a temporary one beside it, then renamed, so never half a file."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise GralisError(f"Cannot write {path}: the folder {path.parent} does not exist.")
-    temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(temporary, path)
-    except BaseException as error:
-        with suppress(OSError):  # the first error is the one to tell
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise GralisError(f"Cannot write {path}: {error.strerror or error}.") from error
-        raise
-    return path
 
 
 def _policy(style: str, *scripts: str) -> str:

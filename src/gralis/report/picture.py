@@ -13,7 +13,7 @@ from gralis.labels import Labels, Shape, describe, to_numpy
 from gralis.laws import Array
 from gralis.report.outline import outline
 from gralis.report.png import data_url
-from gralis.views.plots import _on_grid, _owners
+from gralis.views import pixels as on_pixels
 
 if TYPE_CHECKING:
     from gralis.explanation import Explanation
@@ -29,7 +29,7 @@ def owners(e: Explanation) -> Labels | None:
     if e.features.kind in ("columns", "tokens", "windows"):  # however many axes x has
         return None
     try:
-        found = _owners(e)
+        found = on_pixels.owners(e)
     except GralisError:
         return None
     return found if min(found.shape[1:]) >= _LEAST_SIDE else None
@@ -44,7 +44,7 @@ def picture(e: Explanation, image: object, owned: Labels) -> dict[str, Any]:
     shared = bool((owned == owned[:1]).all())
     if shared and e.n_features <= _MOST_REGIONS and e.n_features * _FEWEST_PIXELS <= height * width:
         return {**found, "regions": [_region(owned[0] == i) for i in range(e.n_features)]}
-    return {**found, "heat": data_url(_heat(_on_grid(e.values, owned)))}
+    return {**found, "heat": data_url(_heat(on_pixels.on_grid(e.values, owned)))}
 
 
 def baseline_picture(e: Explanation, shape: Shape) -> str:

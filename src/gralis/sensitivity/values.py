@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from gralis.engine import require_rows
 from gralis.errors import ModelError, bad
 from gralis.laws import Array
 from gralis.models import adapt
-from gralis.models.blame import blame, out_of_memory
+from gralis.models.blame import blame
 from gralis.models.protocol import Guarded
 from gralis.pace import Pace
 from gralis.targets import Target
@@ -44,33 +43,21 @@ class Values:
         return self._model.session() if isinstance(self._model, Guarded) else nullcontext()
 
     def __call__(self, n_points: int, points: Points) -> Array:
-        """F at points(slice(0, n_points)), batch by batch; a batch that runs out of memory is halved and redone."""
-        found, start = np.empty(n_points), 0
-        while start < n_points:
-            _, asked = self._pace.next()
-            part = slice(start, min(start + asked, n_points))
-            began = time.perf_counter()
-            try:
-                found[part] = self._batch(points(part))
-            except Exception as error:
-                if not out_of_memory(error):
-                    raise
-                if part.stop - part.start == 1:
-                    raise ModelError("The model runs out of memory on a single point: use a smaller model.") from error
-                self._pace.shrink()
-                continue
-            self._pace.note("contiguous", part.stop - part.start, asked, time.perf_counter() - began)
-            start = part.stop
+        """F at points(slice(0, n_points)), batch by batch."""
+        found = np.empty(n_points)
+
+        def one_batch(part: slice, layout: object) -> None:
+            found[part] = self._batch(points(part))
+
+        self._pace.through(n_points, one_batch)
         self.n_evaluations += n_points
         return found
 
     def _batch(self, rows: Array) -> Array:
         points = torch.from_numpy(np.ascontiguousarray(rows))
         with blame(f"The model {type(self._model).__name__}", points):
-            values = self._model.value(points)
-        if not isinstance(values, Tensor) or values.shape != (len(rows),):
-            got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else f"a {type(values).__name__}"
-            raise ModelError(f"The model must return a tensor of shape ({len(rows)},), one value per row. Got {got}.")
+            said = self._model.value(points)
+        values = require_rows(said, points)
         if values.is_floating_point():
             self.eps = max(self.eps, float(torch.finfo(values.dtype).eps))
         found = values.detach().double().cpu().numpy()

@@ -17,6 +17,7 @@ from gralis.errors import GralisError, bad
 from gralis.labels import Labels, Shape, describe, to_numpy, whole
 from gralis.laws import Array
 from gralis.views import charts, tokens
+from gralis.views.pixels import on_grid, owners
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,8 +140,8 @@ def _short(name: str) -> str:
 def _heatmap(e: Explanation, ax: Axes, *, image: object, mark: int, limit: float | None, **_: Any) -> None:
     from matplotlib.colors import Normalize
 
-    owners = _owners(e)
-    values = _on_grid(e.values, owners)
+    owned = owners(e)
+    values = on_grid(e.values, owned)
     limit = limit or float(np.abs(values).max()) or 1.0
     scale = Normalize(-limit, limit)
     strength: Array | None = None
@@ -149,40 +150,12 @@ def _heatmap(e: Explanation, ax: Axes, *, image: object, mark: int, limit: float
         strength = 0.25 + 0.5 * np.minimum(np.abs(values) / limit, 1.0)  # weak regions let the picture through
     drawn = ax.imshow(values, cmap=_COLOURS, norm=scale, alpha=strength, interpolation="nearest")
     if e.n_features * _FEWEST_PIXELS <= values.size:
-        _draw_borders(ax, owners)
-        _draw_names(e, ax, owners, mark)
+        _draw_borders(ax, owned)
+        _draw_names(e, ax, owned, mark)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_title(_title(e), fontsize="medium")
     ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03, label="phi")
-
-
-def _owners(e: Explanation) -> Labels:
-    """Which features own each pixel, (n_channels, height, width)."""
-    shapes = e.features.shapes
-    if len(shapes) == 1 and len(shapes[0]) == 2:
-        return e.features.labels[0][None]
-    axis = _channel_axis(shapes[0], e.features.labels[0]) if len(shapes) == 1 and len(shapes[0]) == 3 else None
-    if axis is None:
-        allowed = "'bars' unless x is one image (height, width), (channels, height, width) or (height, width, channels)"
-        raise bad("kind", "plot", allowed, f"'heatmap' for x of shape {' and '.join(map(str, shapes))}")
-    return np.moveaxis(e.features.labels[0], axis, 0)
-
-
-def _channel_axis(shape: Shape, labels: Labels) -> int | None:
-    """The end axis of size 1, 3 or 4; where that does not decide, the one over which features are shared."""
-    ends = [axis for axis in (0, 2) if shape[axis] in (1, 3, 4)]
-    if len(ends) == 1:
-        return ends[0]
-    shared = [axis for axis in (0, 2) if (labels == labels.take([0], axis)).all()]
-    return next(iter(shared or ends), None)
-
-
-def _on_grid(values: Array, owners: Labels) -> Array:
-    """The sum of the features that own a pixel, each once: all channels if they have their own, else the feature."""
-    owners = np.sort(owners, axis=0)
-    new = np.concatenate([np.ones_like(owners[:1], dtype=bool), np.diff(owners, axis=0) != 0])
-    return np.asarray(np.where(new, values[owners], 0.0).sum(0))
 
 
 def _grey(image: object, shape: Shape) -> Array:
@@ -204,24 +177,24 @@ def _grey(image: object, shape: Shape) -> Array:
     return np.asarray((pixels - pixels.min()) / (np.ptp(pixels) or 1.0))
 
 
-def _draw_borders(ax: Axes, owners: Labels) -> None:
+def _draw_borders(ax: Axes, owned: Labels) -> None:
     """A thin line between neighbours that belong to different features."""
     from matplotlib.collections import LineCollection
 
-    rows, columns = np.nonzero((owners[:, 1:] != owners[:, :-1]).any(0))  # between a pixel and the one below
+    rows, columns = np.nonzero((owned[:, 1:] != owned[:, :-1]).any(0))  # between a pixel and the one below
     flat = np.stack([np.stack([columns - 0.5, rows + 0.5], 1), np.stack([columns + 0.5, rows + 0.5], 1)], 1)
-    rows, columns = np.nonzero((owners[:, :, 1:] != owners[:, :, :-1]).any(0))  # and the one to the right
+    rows, columns = np.nonzero((owned[:, :, 1:] != owned[:, :, :-1]).any(0))  # and the one to the right
     upright = np.stack([np.stack([columns + 0.5, rows - 0.5], 1), np.stack([columns + 0.5, rows + 0.5], 1)], 1)
     lines = np.concatenate([flat, upright])
     ax.add_collection(LineCollection(list(lines), colors=_INK, linewidths=0.5, alpha=0.8), autolim=False)
 
 
-def _draw_names(e: Explanation, ax: Axes, owners: Labels, mark: int) -> None:
+def _draw_names(e: Explanation, ax: Axes, owned: Labels, mark: int) -> None:
     """The largest features by name, each where it is widest."""
     from matplotlib.patheffects import withStroke
 
     for feature in np.argsort(-np.abs(e.values), kind="stable")[:mark]:
-        inside = np.pad((owners == feature).any(0), 1)
+        inside = np.pad((owned == feature).any(0), 1)
         row, column = np.unravel_index(np.argmax(distance_transform_edt(inside)), inside.shape)
         name = e.names[int(feature)]
         numbered = re.fullmatch(r"\w+ (\d+)", name)  # "region 12": the number says it

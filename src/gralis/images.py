@@ -36,9 +36,9 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         if len(self.mean) != len(self.std) or len(self.mean) not in (1, 3):
-            raise GralisError(f"--mean and --std must have one number each, or three. Got {self.mean} and {self.std}.")
+            raise GralisError(f"mean and std must have one number each, or three. Got {self.mean} and {self.std}.")
         if not all(0 < s < np.inf for s in self.std) or not np.isfinite(self.mean).all():
-            raise GralisError(f"--std must be > 0 and --mean finite. Got {self.std} and {self.mean}.")
+            raise GralisError(f"std must be > 0 and mean finite. Got {self.std} and {self.mean}.")
 
     def picture(self, path: Path) -> Array:
         """(height, width, channels), values in [0, 1]."""

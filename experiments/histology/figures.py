@@ -1,0 +1,106 @@
+"""The figures of the page: PNG files drawn from the tables, never from the pictures themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gralis.bench.statistics import Mean
+from gralis.files import write_whole
+from gralis.views.charts import GREY, INK, LINES
+from gralis.views.plots import new_figure
+
+SHOWN = ("deletion", "insertion", "road_morf", "road_lerf")
+
+
+def save(path: Path, draw: Callable[..., None], *given: Any, size: tuple[float, float] = (9.0, 2.9)) -> Path:
+    """A figure drawn by `draw(figure, ...)`."""
+    figure = new_figure(*size)
+    draw(figure, *given)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(path, lambda temporary: figure.savefig(temporary, format="png", dpi=110))
+
+
+def methods(figure: Any, found: Sequence[Mean]) -> None:
+    """Means with 95% intervals, a panel for each metric."""
+    shown = [metric for metric in SHOWN if any(one.metric == metric for one in found)]
+    axes = np.atleast_1d(figure.subplots(1, max(1, len(shown)), sharey=True))
+    for ax, metric in zip(axes, shown, strict=False):
+        own = [one for one in found if one.metric == metric][::-1]
+        for place, one in enumerate(own):
+            ours = one.method.startswith("gralis")
+            ax.plot([one.low, one.high], [place, place], color=LINES[5] if ours else INK, linewidth=1.4)
+            ax.plot(one.mean, place, "o", color=LINES[5] if ours else INK, markersize=4)
+        ax.set_yticks(range(len(own)), [one.method for one in own], fontsize="small")
+        ax.set_title(f"{metric} ({own[0].better} is better)", fontsize="small")
+        _plain(ax)
+
+
+def residual(figure: Any, found: Sequence[dict[str, Any]]) -> None:
+    """Every image's residual, as the sum of its parts."""
+    parts = {name: np.array([one["parts"][name][0] for one in found]) for name in found[0]["parts"]}
+    order = np.argsort(parts["observed"])
+    ax = figure.subplots()
+    up, down = np.zeros(len(order)), np.zeros(len(order))
+    for name, colour in (("path", LINES[0]), ("kernel", LINES[1]), ("numerical", LINES[2])):
+        own = parts[name][order]
+        start = np.where(own >= 0, up, down)
+        ax.bar(range(len(order)), own, bottom=start, color=colour, label=name, width=0.85)
+        up, down = up + np.maximum(own, 0), down + np.minimum(own, 0)
+    ax.plot(range(len(order)), parts["observed"][order], "o", color=INK, markersize=3, label="observed")
+    ax.axhline(0, color=GREY, linewidth=0.8)
+    ax.set_xlabel("image, by its residual")
+    ax.set_ylabel("share of |F(x) - F(x')|")
+    ax.legend(fontsize="small", frameon=False, ncols=4)
+    _plain(ax)
+
+
+def over_sigma(figure: Any, found: Sequence[dict[str, Any]]) -> None:
+    """Residual and error, agreement with both limits, deletion and insertion, over sigma."""
+    names = [line["sigma"] for line in found[0]["lines"]]
+    panels = (("residual", "error"), ("with_single", "with_uniform"), ("deletion", "insertion"))
+    for ax, kinds in zip(figure.subplots(1, 3), panels, strict=True):
+        for kind, colour in zip(kinds, LINES, strict=False):
+            table = np.array([[_or_nan(line[kind]) for line in one["lines"]] for one in found])
+            _band(ax, range(len(names)), table, colour, kind.replace("_", " sigma -> ").replace("single", "0"))
+        ax.set_xticks(range(len(names)), names, fontsize="x-small")
+        ax.set_xlabel("sigma")
+        ax.legend(fontsize="small", frameon=False)
+        _plain(ax)
+
+
+def over_regions(figure: Any, found: Sequence[dict[str, Any]]) -> None:
+    """Deletion and insertion, residual and error, over the number of regions."""
+    at = np.mean([[line["regions"] for line in one["lines"]] for one in found], axis=0)
+    for ax, kinds in zip(figure.subplots(1, 2), (("deletion", "insertion"), ("residual", "error")), strict=True):
+        for kind, colour in zip(kinds, LINES, strict=False):
+            table = np.array([[_or_nan(line[kind]) for line in one["lines"]] for one in found])
+            _band(ax, at, table, colour, kind)
+        ax.set_xscale("log")
+        ax.set_xticks(at, [f"{n:.0f}" for n in at])
+        ax.minorticks_off()
+        ax.set_xlabel("regions")
+        ax.legend(fontsize="small", frameon=False)
+        _plain(ax)
+
+
+def _band(ax: Any, at: Any, table: Any, colour: str, label: str) -> None:
+    """The mean over images, and every image as a thin line."""
+    for row in table:
+        ax.plot(at, row, color=colour, linewidth=0.5, alpha=0.35)
+    known = np.isfinite(table).any(0)
+    mean = np.full(table.shape[1], np.nan)
+    mean[known] = np.nanmean(table[:, known], axis=0)
+    ax.plot(at, mean, "o-", color=colour, markersize=3, linewidth=1.6, label=label)
+
+
+def _or_nan(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _plain(ax: Any) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize="small")

@@ -1,0 +1,42 @@
+"""Features on the pixels of a picture: who owns which, and their values there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gralis.errors import bad
+from gralis.labels import Labels, Shape
+from gralis.laws import Array
+
+if TYPE_CHECKING:
+    from gralis.explanation import Explanation
+
+
+def owners(e: Explanation) -> Labels:
+    """Which features own each pixel, (n_channels, height, width)."""
+    shapes = e.features.shapes
+    if len(shapes) == 1 and len(shapes[0]) == 2:
+        return e.features.labels[0][None]
+    axis = _channel_axis(shapes[0], e.features.labels[0]) if len(shapes) == 1 and len(shapes[0]) == 3 else None
+    if axis is None:
+        allowed = "'bars' unless x is one image (height, width), (channels, height, width) or (height, width, channels)"
+        raise bad("kind", "plot", allowed, f"'heatmap' for x of shape {' and '.join(map(str, shapes))}")
+    return np.moveaxis(e.features.labels[0], axis, 0)
+
+
+def _channel_axis(shape: Shape, labels: Labels) -> int | None:
+    """The end axis of size 1, 3 or 4; where that does not decide, the one over which features are shared."""
+    ends = [axis for axis in (0, 2) if shape[axis] in (1, 3, 4)]
+    if len(ends) == 1:
+        return ends[0]
+    shared = [axis for axis in (0, 2) if (labels == labels.take([0], axis)).all()]
+    return next(iter(shared or ends), None)
+
+
+def on_grid(values: Array, owned: Labels) -> Array:
+    """The sum of the features that own a pixel, each once: all channels if they have their own, else the feature."""
+    owned = np.sort(owned, axis=0)
+    new = np.concatenate([np.ones_like(owned[:1], dtype=bool), np.diff(owned, axis=0) != 0])
+    return np.asarray(np.where(new, values[owned], 0.0).sum(0))
