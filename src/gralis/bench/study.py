@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -158,7 +158,7 @@ class _Here:
         ledger = None
         if FROM_LEDGER & set(self.study.methods):
             with self._timed("ledger"):
-                task = Task(**self._common(), seed=self.seed, budget=self.study.budget)
+                task = replace(Task(**self._common(), budget=self.study.budget), seed=self.seed)
                 ledger = task.explain(self.model, self.item.x, self.study.kernel)
                 if ledger_path is not None:
                     ledger.save(ledger_path)
