@@ -175,11 +175,13 @@ def test_shared_rays_are_those_of_explain_batch(tmp_path):
     torch.manual_seed(1)
     net = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 2)).eval()
     x = torch.randn(4, 6, generator=torch.Generator().manual_seed(2))
-    found = gralis.explain_many(net, x, out=tmp_path, target=0, batch_size=32, budget=60)
+    found = gralis.explain_many(net, x, out=tmp_path / "a", target=0, batch_size=32, budget=60)
     from gralis.many.blocks import seed_of
 
     batch = gralis.explain_batch(net, x, target=0, batch_size=32, budget=60, seed=seed_of(0, list("0123")))
     assert np.array_equal(np.stack(list(phi(found).values())), batch.values)
+    renamed = gralis.explain_many(net, x, out=tmp_path / "b", ids=list("wxyz"), target=0, batch_size=32, budget=60)
+    assert not np.array_equal(np.stack(list(phi(renamed).values())), batch.values)  # other items, another seed
 
 
 def test_bad_calls_are_one_sentence(linear, tmp_path):

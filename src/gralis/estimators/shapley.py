@@ -5,7 +5,7 @@ of those games have a mean, reported, and a covariance, the error: Bayesian quad
 with its own value, so the values always sum to F(x) - F(x'), and the error vanishes as the last coalition comes in.
 
 The error is right for games that look like what the process can be. Where a few coalitions decide everything (votes,
-probabilities of boosted trees) and few of them were seen, it is too small, by about one and a half.
+probabilities of boosted trees) and few of them were seen, it is too small.
 """
 
 from __future__ import annotations
