@@ -42,10 +42,19 @@ def test_a_torn_or_altered_file_does_not_count(tmp_path, harm):
 
 
 def test_what_a_killed_run_left_is_cleared(tmp_path):
-    Store(tmp_path, {})
+    store = Store(tmp_path, {})
     (tmp_path / "images" / ".gralis-0123").write_text("half")
-    Store(tmp_path, {})
-    assert not list((tmp_path / "images").iterdir())
+    Store.read(tmp_path)  # a reader may come while another run writes: it clears nothing
+    assert list((tmp_path / "images").iterdir())
+    with store.writing():
+        assert not list((tmp_path / "images").iterdir())
+
+
+def test_a_second_run_into_the_same_folder_is_refused(tmp_path):
+    with Store(tmp_path, {}).writing(), pytest.raises(GralisError, match="Another run"), Store(tmp_path, {}).writing():
+        pass
+    with Store(tmp_path, {}).writing():
+        pass
 
 
 def _command(folder: Path, out: str) -> list[str]:

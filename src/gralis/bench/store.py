@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from gralis.errors import GralisError
 from gralis.files import replacing
+from gralis.lock import Lock
 
 _SCHEMA = 1
 
@@ -25,8 +27,6 @@ class Store:
         self.path, self.settings = Path(path), dict(settings)
         try:
             (self.path / "images").mkdir(parents=True, exist_ok=True)
-            for left in (*self.path.glob(".gralis-*"), *(self.path / "images").glob(".gralis-*")):  # by a killed run
-                left.unlink(missing_ok=True)
         except OSError as error:
             raise _cannot(self.path, error) from error
         known = _read(self.path / "run.json")
@@ -44,6 +44,14 @@ class Store:
         if known is None:
             raise GralisError(f"{path} is not the folder of a study: it has no run.json that can be read.")
         return cls(path, known["settings"])
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """The folder for one run alone; what a killed one left half-written is cleared."""
+        with Lock(self.path):
+            for left in (*self.path.glob(".gralis-*"), *(self.path / "images").glob(".gralis-*")):
+                left.unlink(missing_ok=True)
+            yield
 
     def get(self, name: str, digest: str) -> dict[str, Any] | None:
         """The record of an image that is finished: whole, of these settings and this content."""

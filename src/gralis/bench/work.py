@@ -79,7 +79,7 @@ def run(
         done = _together if n_workers == 1 or len(todo) < 2 else _apart
         shown = progress is True or (progress is None and sys.stderr.isatty())
         bar = tqdm(total=len(names), initial=len(names) - len(todo), unit="image", desc="bench", disable=not shown)
-        with bar:
+        with store.writing(), bar:
             paths = tuple(store.ledger(name) if keep_ledgers else None for name in names)
             for index, record in done(_Work(study, source, model, paths), make_model, todo, n_workers):
                 store.put(names[index], digests[index], record)

@@ -2,7 +2,7 @@
 
 items, files   inputs of any kind as a stream         work        what a worker does with a block
 blocks         which inputs belong together           local, ray_engine   who does the work
-store, lock    the folder: nothing lost, none twice   result      the folder, read
+store          the folder: nothing lost, none twice   result      the folder, read
 tables         Parquet, with a version                importance  the whole data set in a few numbers
 split          one giant input over many workers
 """

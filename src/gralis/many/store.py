@@ -24,7 +24,7 @@ from typing import Any
 
 from gralis.errors import GralisError
 from gralis.files import replacing
-from gralis.many.lock import Lock
+from gralis.lock import Lock
 from gralis.many.tables import SCHEMA
 
 _NAME = re.compile(r"(values|inputs)/\d{8}\.parquet|ledgers/[0-9a-f]{32}\.gralis")
