@@ -46,6 +46,10 @@ def test_the_small_run_makes_its_page_and_is_not_done_twice(tmp_path):
         assert f"## {heading}" in text
     for heading in ("Algorithm 1", "The residual in its parts", "deletion", "road_morf", "max_sensitivity"):
         assert f"<h2>{heading}</h2>" in page
+    figures = [f"histology-{name}.png" for name in ("methods", "residual", "sigma", "regions")]
+    for name in figures:
+        assert f"(figures/{name})" in text
+        assert (out / "figures" / name).read_bytes().startswith(b"\x89PNG")
     trained = json.loads((out / "training.json").read_text())
     assert trained["test"]["auc"] > 0.9  # the planted cluster is easy
     assert f"| auc | {trained['test']['auc']:.3g} |" in text
@@ -60,6 +64,7 @@ def test_the_small_run_makes_its_page_and_is_not_done_twice(tmp_path):
     (out / "page.html").unlink()
     said = start("--out", str(out), "--docs", str(tmp_path / "docs" / "histology.md"))
     assert (tmp_path / "docs" / "histology.md").read_text() == text
+    assert sorted(path.name for path in (tmp_path / "docs" / "figures").iterdir()) == sorted(figures)
     assert "epoch" not in said
     assert "bound-0.json" in said
     changed = {path.name for path, when in kept.items() if path.stat().st_mtime_ns != when}
