@@ -65,7 +65,13 @@ def over_sigma(figure: Any, found: Sequence[dict[str, Any]]) -> None:
     for ax, kinds in zip(figure.subplots(1, 3), panels, strict=True):
         for kind, colour in zip(kinds, LINES, strict=False):
             table = np.array([[_or_nan(line[kind]) for line in one["lines"]] for one in found])
-            _band(ax, range(len(names)), table, colour, kind.replace("_", " sigma -> ").replace("single", "0"))
+            _band(
+                ax,
+                range(len(names)),
+                table,
+                colour,
+                kind.replace("_single", " sigma -> 0").replace("_uniform", " sigma -> infinity"),
+            )
         ax.set_xticks(range(len(names)), names, fontsize="x-small")
         ax.set_xlabel("sigma")
         ax.legend(fontsize="small", frameon=False)
