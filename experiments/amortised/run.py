@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import gralis
+from gralis.bench.text import markdown_table
 from gralis.files import write_text
 
 Values = NDArray[np.float64]
@@ -118,11 +119,10 @@ HEAD = ("model", "method", "training, forwards", "training, s", "forwards per im
 
 
 def markdown(found: dict[str, Any]) -> str:
-    table = [HEAD, ("---",) * len(HEAD)]
+    lines = []
     for line in found["lines"]:
         cost = (f"{line['training_forwards']:,}", f"{line['training']:.1f}", str(line["forwards"]))
-        table.append((line["model"], line["method"], *cost, f"{line['inference']:.4f}", f"{line['error']:.3f}"))
-    shown = "\n".join("| " + " | ".join(line) + " |" for line in table)
+        lines.append((line["model"], line["method"], *cost, f"{line['inference']:.4f}", f"{line['error']:.3f}"))
     pays = ", ".join(f"{n:,.0f}" for n in found["pays_after"])
     moved = " and ".join(f"{value:.3f} ({name})" for name, value in found["moved"].items())
     return (
@@ -131,7 +131,7 @@ def markdown(found: dict[str, Any]) -> str:
         f"mean square against Shapley values from {found['reference']:,} forwards per image (their own stated error: "
         f"{found['stated']:.3f}), relative to them. The updates move the true values by {moved} on the same scale. In "
         f"seconds, training is worth {pays} explanations by gralis at these budgets (its own time per image left "
-        f"out). {found['machine']}.\n\n{shown}\n"
+        f"out). {found['machine']}.\n\n{markdown_table(HEAD, lines)}\n"
     )
 
 
@@ -140,6 +140,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("amortised-output"))
     parser.add_argument("--histology", default="", help="the folder of a run of `make histology`")
     parser.add_argument("--data", default="", help="its pictures, where they were not unpacked there")
+    parser.add_argument("--docs", type=Path, default=None, help="also write the text here")
     parser.add_argument("--small", action="store_true", help="generated tissue, seconds")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -153,7 +154,8 @@ def main() -> None:
         case = generated(given.out, n_patients=160, n_test=40, grid=4)
         found = compare(case, epochs=60, n_masks=256, budgets=(64, 256, 1024), reference=2**15)
     write_text(given.out / "amortised.json", json.dumps(found, indent=1) + "\n")
-    write_text(given.out / "amortised.md", markdown(found))
+    for path in filter(None, (given.out / "amortised.md", given.docs)):
+        write_text(path, markdown(found))
     print(markdown(found))
 
 

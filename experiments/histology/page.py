@@ -26,6 +26,7 @@ from studies import read
 
 from gralis.bench import comparisons, means, rows, run, write_page
 from gralis.bench.page import html_table, number
+from gralis.bench.text import losses, markdown_table, overview
 from gralis.files import write_text
 
 PARTS = ("observed", "path", "numerical", "kernel")
@@ -61,8 +62,7 @@ class Section:
         return f'<p><img alt="{name}" style="max-width: 100%" src="data:image/png;base64,{packed}"></p>'
 
     def markdown(self) -> str:
-        table = [self.head, tuple("---" for _ in self.head), *self.lines]
-        shown = "\n".join("| " + " | ".join(_text(cell) for cell in line) + " |" for line in table)
+        shown = markdown_table(self.head, self.lines)
         picture = "" if self.figure is None else f"![{self.heading}](figures/{self.figure.name})\n\n"
         return f"## {self.heading}\n\n{self.says}\n\n{picture}{shown}\n"
 
@@ -236,17 +236,9 @@ def clock(setting: Setting, trained: dict[str, Any], records: list[dict[str, Any
 def markdown(setting: Setting, records: list[dict[str, Any]], about: list[str], sections: list[Section]) -> str:
     table = rows(records)
     found = means(table)
-    metrics = list(dict.fromkeys(one.metric for one in found))
-    by = {(one.metric, one.method): one for one in found}
-    better = {one.metric: one.better for one in found}
-    lines = []
-    for method in dict.fromkeys(one.method for one in found):
-        known = [by.get((metric, method)) for metric in metrics]
-        lines.append((method, *(f"{one.mean:.3g} ± {one.high - one.mean:.2g}" if one else "–" for one in known)))
     says = "Means over patients with 95% half-widths; the page has curves, intervals and tests between all methods."
     drawn = figures.save(setting.path("figures", "histology-methods.png"), figures.methods, found)
-    overview = Section("Methods and metrics", says, ("method", *(f"{m} ({better[m]})" for m in metrics)), lines, drawn)
-    lost = losses(table)
+    methods = Section("Methods and metrics", says, *overview(found), drawn)
     given = {"DATA": setting.data, "WEIGHTS": setting.weights}
     words = [f"{name}={Path(value).name}" for name, value in given.items() if value]
     command = " ".join([f"make histology{'' if setting.data else '-small'}", *words])
@@ -255,27 +247,14 @@ def markdown(setting: Setting, records: list[dict[str, Any]], about: list[str], 
             "# Histology\n",
             f"    {command}\n",
             *(f"{text}\n" for text in about),
-            overview.markdown(),
-            f"Where GRALIS loses (Holm p < 0.05): {lost or 'on no metric'}.\n",
+            methods.markdown(),
+            f"Where GRALIS loses (Holm p < 0.05): {losses(table)}.\n",
             *(one.markdown() for one in sections),
             f"## IDC and PCam\n\n{IDC_AND_PCAM}\n",
             *(f"    {line}" for line in COMMANDS),
             "",
         ]
     )
-
-
-def losses(table: Any) -> str:
-    """Metrics on which another method is better than GRALIS by more than chance."""
-    found: dict[str, list[str]] = {}
-    for one in comparisons(table):
-        if "gralis" in (one.a, one.b) and one.winner not in ("", "gralis"):
-            found.setdefault(one.metric, []).append(one.winner)
-    return "; ".join(f"{metric} to {', '.join(winners)}" for metric, winners in found.items())
-
-
-def _text(cell: object) -> str:
-    return number(float(cell)) if isinstance(cell, float | np.floating) else str(cell).replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -17,11 +17,13 @@ import platform
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from gralis.bench import Pictures, Study, means, rows, run, write_page, write_tables
 from gralis.bench.source import every_picture
+from gralis.bench.text import losses, markdown_table, overview
 from gralis.demo import load_network
 from gralis.files import write_text
 from gralis.images import Preprocessing
@@ -46,6 +48,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=384)
     parser.add_argument("--segments", type=int, default=30)
     parser.add_argument("--repeats-on", type=int, default=5)
+    parser.add_argument("--docs", type=Path, default=None, help="also write the text here")
     given = parser.parse_args()
     source = Pictures(
         given.data, every_picture(given.data)[: given.limit], Preprocessing(224, 224, GREY, GREY), given.segments
@@ -55,11 +58,13 @@ def main() -> None:
     records = run(study, source, load_network, given.out, workers=given.workers)
     seconds = time.perf_counter() - start
     write_tables(records, given.out)
-    write(given.out, records, study, seconds)
+    text = written(given.out, records, study, seconds)
+    for path in filter(None, (given.out / "photographs.md", given.docs)):
+        print(f"written: {write_text(path, text)}")
 
 
-def write(out: Path, records: list[dict], study: Study, seconds: float) -> None:  # type: ignore[type-arg]
-    """The page and the table, with the time that every part took."""
+def written(out: Path, records: list[dict[str, Any]], study: Study, seconds: float) -> str:
+    """The page; the text of the same tables, with the time that every part took."""
     spent: Counter[str] = Counter()
     for record in records:
         spent.update(record.get("timings", {}))
@@ -72,19 +77,11 @@ def write(out: Path, records: list[dict], study: Study, seconds: float) -> None:
         f"{total:.0f} s of work in all processes ({seconds:.0f} s in this run; {machine}): {shares}.",
     ]
     facts = {"photographs": str(len(records)), "methods": str(len(study.methods)), "gradients": str(study.budget)}
-    path = write_page(out / "page.html", records, title="Photographs", about=about, facts=facts)
-    found = means(rows(records))
-    known = {(one.metric, one.method): one for one in found}
-    metrics = list(dict.fromkeys(one.metric for one in found))
-    better = {one.metric: one.better for one in found}
-    lines = [["method", *(f"{metric} ({better[metric]})" for metric in metrics)], ["---"] * (len(metrics) + 1)]
-    for method in study.methods:
-        own = [known.get((metric, method)) for metric in metrics]
-        lines.append([method, *(f"{one.mean:.3g} ± {one.high - one.mean:.2g}" if one else "–" for one in own)])
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    text = "# Photographs\n\n    make photographs DATA=FOLDER\n\n" + "\n\n".join(about) + f"\n\n{table}\n"
-    write_text(out / "photographs.md", text)
-    print(f"{total:.0f} s of work: {shares}\nwritten: {path}, {out / 'photographs.md'}")
+    write_page(out / "page.html", records, title="Photographs", about=about, facts=facts)
+    table = rows(records)
+    parts = ["# Photographs", "    make photographs DATA=FOLDER", *about, markdown_table(*overview(means(table)))]
+    parts += ["Means with 95% half-widths.", f"Where GRALIS loses (Holm p < 0.05): {losses(table)}."]
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ store        one file per finished image: a run that was killed goes on where it
 tables       the records as tidy tables, CSV and Parquet
 statistics   means with intervals, paired tests with Holm's correction
 charts       curves and intervals as SVG
-page         one HTML file
+page, text   one HTML file; tables as Markdown
 """
 
 from gralis.bench.page import page, write_page
