@@ -324,7 +324,7 @@ def test_same_seed_same_result_at_any_batch_size(plan, dtype, close):
 
 
 def test_the_layout_of_the_batches_does_not_matter():
-    """A fixed batch size keeps the plain layout; the search tries channels_last too."""
+    """A fixed batch size keeps the plain layout for a small image; the search tries channels_last too."""
     weight, x = draw(4, 3, 5, 5, seed=1), draw(3, 20, 20, seed=2)
 
     def conv(z: torch.Tensor) -> torch.Tensor:
@@ -337,6 +337,25 @@ def test_the_layout_of_the_batches_does_not_matter():
     strided = gralis.explain(conv, x.permute(1, 2, 0).contiguous().permute(2, 0, 1), **options)
     np.testing.assert_allclose(strided.values, plain.values, rtol=1e-10)
     assert strided.to_input().shape == (3, 20, 20)
+
+
+@pytest.mark.parametrize("batch_size", [8, "auto"])
+def test_a_model_that_needs_the_plain_layout_gets_it(batch_size):
+    """view() refuses points with their channels innermost, and many networks flatten with it."""
+    weight, x = draw(3 * 80 * 80, seed=1), draw(3, 80, 80, seed=2)
+
+    def viewing(z: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(z.view(len(z), -1) @ weight / 50)
+
+    options = {"features": gralis.features.grid(x.shape, 40), "budget": 100, "batch_size": batch_size}
+    found = gralis.explain(viewing, x, **options)
+    reshaped = gralis.explain(lambda z: torch.tanh(z.reshape(len(z), -1) @ weight / 50), x, **options)
+    np.testing.assert_allclose(found.values, reshaped.values, rtol=1e-10)
+    assert found.cost.layout == "contiguous"
+    assert found.cost.n_gradients == reshaped.cost.n_gradients
+    assert gralis.faithfulness.deletion(viewing, x, found).value == pytest.approx(
+        gralis.faithfulness.deletion(lambda z: viewing(z.contiguous()), x, found).value
+    )
 
 
 @pytest.mark.parametrize("plan", SAMPLED)

@@ -46,7 +46,6 @@ def study(setting: Setting, budget: int) -> Study:
         repeats_on=setting.repeats_on,
         n_repeats=setting.n_repeats,
         seed=setting.seed,
-        batch_size=4,
     )
 
 

@@ -93,7 +93,7 @@ def sigma(setting: Setting, model: Any, item: Item, e: gralis.Explanation) -> di
     """Every sigma from one ledger: residual, error, agreement with the limits; then deletion and insertion of each."""
     k = Problem.build(model, item.x, target=0).predicted()
     assert isinstance(k, int)
-    asked = {"target": gralis.targets.probability(k), "features": e.features, "batch_size": 4}
+    asked = {"target": gralis.targets.probability(k), "features": e.features}
     limits = {"0": e.singles().values, "inf": e.with_kernel(gralis.Uniform()).values}
     lines = []
     for width in ("0", *setting.sigmas, "inf"):
@@ -138,7 +138,7 @@ def scales(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
     for size in setting.scales:
         start = time.perf_counter()
         target = gralis.targets.probability(k)
-        options = {"budget": setting.least_budget(size), "seed": setting.seed, "batch_size": 4}
+        options = {"budget": setting.least_budget(size), "seed": setting.seed}
         (one,) = gralis.granularity(
             model, item.x, [size], compactness=setting.compactness, target=target, **options
         ).scales

@@ -35,6 +35,9 @@ Where = Callable[[slice], tuple[Masks, Array]]
 Taker = Callable[[int, slice, Array], None]
 
 
+_LARGE = 2**14  # numbers in an image
+
+
 @dataclass
 class Cost:
     """What was spent. A gradient includes its own forward; n_forwards are forward-only evaluations."""
@@ -61,16 +64,14 @@ class Engine:
         problems: Sequence[Problem],
         batch_size: int | None = None,
         max_memory: int | None = None,
-        layout: Layout = "contiguous",  # of a batch size that is given; else it is found
     ) -> None:
         self.problems = problems
         self.problem = problem = problems[0]
         self.asked = _asked(problems)
         self.cost = Cost()
         self.progress: Progress = lambda n: None
-        images = any(leaf.ndim == 3 and leaf.shape[0] <= 16 and leaf.shape[-1] > 16 for leaf in problem.x)
-        layouts: tuple[Layout, ...] = ("channels_last", "contiguous") if images else ("contiguous",)
-        self._pace = {gradient: Pace.start(batch_size, layouts, layout) for gradient in (True, False)}
+        layouts = _layouts(problem, search=batch_size is None)
+        self._pace = {gradient: Pace.start(batch_size, layouts) for gradient in (True, False)}
         self._max_memory = max_memory if max_memory is not None else _spare_memory(problem.device)
         own = sum(leaf.numel() * dtype.itemsize for leaf, dtype in zip(problem.x, problem.dtypes, strict=True))
         self._limit(6 * own)
@@ -178,6 +179,14 @@ class Engine:
 
     def on_device(self, array: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.problem.device)
+
+
+def _layouts(problem: Problem, *, search: bool) -> tuple[Layout, ...]:
+    """The memory layouts to try, the likely best first: convolutions on large images are faster with channels last."""
+    images = [leaf for leaf in problem.x if leaf.ndim == 3 and leaf.shape[0] <= 16 and leaf.shape[-1] > 16]
+    if images and (search or max(leaf.numel() for leaf in images) >= _LARGE):
+        return "channels_last", "contiguous"
+    return ("contiguous",)
 
 
 def _asked(problems: Sequence[Problem]) -> Asked:

@@ -32,10 +32,10 @@ class Pace:
     _trial: tuple[Layout, int] | None = None
 
     @classmethod
-    def start(cls, batch_size: int | None, layouts: tuple[Layout, ...], layout: Layout = "contiguous") -> Pace:
-        """A fixed batch size keeps the layout it is given; None searches."""
+    def start(cls, batch_size: int | None, layouts: tuple[Layout, ...]) -> Pace:
+        """A fixed batch size keeps the first layout; None searches."""
         if batch_size is not None:
-            return cls(batch_size, True, layout=layout)
+            return cls(batch_size, True, layouts, layout=layouts[0])
         pace = cls(_FIRST, False, layouts)
         pace._trial = (layouts[0], _FIRST)
         return pace
@@ -59,7 +59,11 @@ class Pace:
             self._trial = self._climb()
 
     def through(self, n_points: int, work: Callable[[slice, Layout], None]) -> None:
-        """Work on points 0 .. n_points batch by batch; a batch that runs out of memory is halved and redone."""
+        """Work on points 0 .. n_points batch by batch.
+
+        A batch that runs out of memory is halved and redone; one that fails in another layout is redone in the plain
+        one: `x.view(len(x), -1)` works there only.
+        """
         start = 0
         while start < n_points:
             layout, asked = self.next()
@@ -69,7 +73,10 @@ class Pace:
                 work(part, layout)
             except Exception as error:
                 if not out_of_memory(error):
-                    raise
+                    if layout == "contiguous":
+                        raise
+                    self._keep_plain()
+                    continue
                 if part.stop - part.start == 1:
                     raise ModelError("The model runs out of memory on a single point: use a smaller input.") from error
                 self.shrink()
@@ -82,6 +89,11 @@ class Pace:
         self.limit = max(1, self.next()[1] // 2)
         self.size, self._trial = min(self.size, self.limit), None
         return self.limit
+
+    def _keep_plain(self) -> None:
+        """The plain layout from now on."""
+        self.layouts, self.layout, self._rates = ("contiguous",), "contiguous", {}
+        self._trial = None if self._trial is None else ("contiguous", self._trial[1])
 
     def _climb(self) -> tuple[Layout, int] | None:
         """The next trial: the other layouts at the first size compared, then doubled sizes; None: settled."""

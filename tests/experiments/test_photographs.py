@@ -1,4 +1,4 @@
-"""The photographs: the script from a folder to its page and its text, with a small network in place of the large one."""
+"""The photographs: the script from a folder to its page and its text, with a small network in place of its own."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gralis.canvas import Canvas, Layout
+from gralis.canvas import Canvas
 from gralis.engine import Engine
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.impute import NoisyLinear
@@ -30,7 +30,6 @@ from gralis.targets import check
 Level = Literal["region", "pixel"]
 _NUMBERS = 2**20  # of the input in one batch, 6 images of 3 x 224 x 224: more of them no longer fit in the cache
 _MOST = 256
-_LARGE = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +55,7 @@ class Case:
 
     @cached_property
     def _engine(self) -> Engine:
-        size = _batch_size(self.question.batch_size, self.problem)
-        return Engine([self.problem], size, layout=_layout(self.problem))
+        return Engine([self.problem], _batch_size(self.question.batch_size, self.problem))
 
     def endpoints(self) -> tuple[float, float]:
         """F(x), and F with every feature removed."""
@@ -149,12 +147,6 @@ def case(model: object, x: object, attribution: object, asked: Words, baseline: 
     found = Case(values, problem, imputer if isinstance(imputer, NoisyLinear) else None, question)
     with problem.model.session() if isinstance(problem.model, Guarded) else nullcontext():
         yield found
-
-
-def _layout(problem: Problem) -> Layout:
-    """Images of some size with their channels last, which convolutions are faster on; the numbers are the same."""
-    large = any(leaf.ndim == 3 and leaf.shape[0] <= 16 and leaf.numel() >= _LARGE for leaf in problem.x)
-    return "channels_last" if large else "contiguous"
 
 
 def _batch_size(given: BatchSize, problem: Problem) -> int:
