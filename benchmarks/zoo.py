@@ -149,8 +149,8 @@ def densenet() -> tuple[nn.Module, str]:
     return frozen(net), "trained weights"
 
 
-def photograph(name: str) -> Tensor:
-    """One of scikit-image's bundled photographs, cut square and scaled to (3, 224, 224) in [-1, 1]."""
+def photograph(name: str, pixels: int = 224) -> Tensor:
+    """One of scikit-image's bundled photographs, cut square and scaled to (3, pixels, pixels) in [-1, 1]."""
     import skimage.data
     from skimage.transform import resize
 
@@ -158,7 +158,7 @@ def photograph(name: str) -> Tensor:
     height, width = image.shape[:2]
     side = min(height, width)
     top, left = (height - side) // 2, (width - side) // 2
-    square = resize(image[top : top + side, left : left + side], (224, 224), anti_aliasing=True)
+    square = resize(image[top : top + side, left : left + side], (pixels, pixels), anti_aliasing=True)
     return torch.from_numpy((square.transpose(2, 0, 1) - 0.5) / 0.5).float().contiguous()
 
 
