@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from gralis import methods
@@ -21,6 +20,7 @@ from gralis.explainers import Attribution
 from gralis.labels import to_numpy
 from gralis.methods.method import Method
 from gralis.methods.run import FROM_LEDGER
+from gralis.models import identity
 
 
 class Repeats:
@@ -59,16 +59,9 @@ def digest(x: object) -> str:
 
 
 def fingerprint(model: object) -> str:
-    """Of a module's parameters and buffers; other models are told apart by their identity.
+    """What tells models apart without calling them.
 
-    >>> fingerprint(nn.ReLU()) == fingerprint(nn.ReLU())
-    True
+    >>> fingerprint(nn.ReLU()) == fingerprint(nn.ReLU()), fingerprint(nn.ReLU()) == fingerprint(nn.Tanh())
+    (True, False)
     """
-    if not isinstance(model, nn.Module):
-        return f"{type(model).__name__} {id(model)}"
-    total = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        total.update(name.encode())
-        if isinstance(tensor, torch.Tensor):
-            total.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return total.hexdigest()
+    return identity.of_module(model) if isinstance(model, nn.Module) else identity.of_function(model)  # type: ignore[arg-type]

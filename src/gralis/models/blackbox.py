@@ -14,6 +14,7 @@ from torch import Tensor
 from gralis.errors import GralisError, ModelError, bad
 from gralis.models.blame import blame, full_name, kind
 from gralis.models.function import arrays
+from gralis.models.identity import of_function
 from gralis.models.points import leaves
 from gralis.models.protocol import Points
 from gralis.targets import Target, check, describe, select
@@ -80,8 +81,8 @@ class BlackboxModel:
         return full_name(self.fn)
 
     def fingerprint(self) -> str:
-        """The full name of the function: what it computes cannot be hashed."""
-        return self.name
+        """The full name of the function, with a hash of its code; what an object behind a method holds is not seen."""
+        return of_function(self.fn)
 
     def __repr__(self) -> str:
         return f"BlackboxModel({self.name}, target={describe(self.target)})"

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from gralis.errors import GralisError, ModelError
 from gralis.models.blame import blame
+from gralis.models.identity import of_function
 from gralis.models.points import leaves, rebuild, require_floating
 from gralis.models.protocol import Points
 from gralis.targets import OnTensors, Target, check, describe, select
@@ -66,6 +67,7 @@ class ForeignModel:
 
     engine: Engine  # what is compiled stays there when the target is exchanged
     target: Target = None
+    source: Callable[..., Any] | None = None  # what was given, for its fingerprint
 
     differentiable = True
     device = torch.device("cpu")
@@ -113,8 +115,8 @@ class ForeignModel:
         return values, gradients
 
     def fingerprint(self) -> str:
-        """The name: what the function computes cannot be hashed."""
-        return self.name
+        """The name, with a hash of the code and of the parameters that are bound to it."""
+        return self.name if self.source is None else of_function(self.source)
 
     def __repr__(self) -> str:
         return f"{type(self.engine).__name__}({self.name}, target={describe(self.target)})"

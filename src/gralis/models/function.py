@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gralis.errors import ModelError, bad
 from gralis.models.blame import blame, full_name
+from gralis.models.identity import of_function
 from gralis.models.points import leaves, rebuild, require_floating
 from gralis.models.protocol import Points
 
@@ -66,8 +67,8 @@ class FunctionModel:
         return values, rebuild(points, [tensor_like(part, tuple(leaf.shape), culprit) for part, leaf in shaped])
 
     def fingerprint(self) -> str:
-        """The full names of the two functions: what they compute cannot be hashed."""
-        return f"{full_name(self.function)}, {full_name(self.gradient)}"
+        """The full names of the two functions, with hashes of their code."""
+        return f"{of_function(self.function)}, {of_function(self.gradient)}"
 
 
 def arrays(points: Points) -> Any:

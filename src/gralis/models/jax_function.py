@@ -37,7 +37,7 @@ def jax_model(fn: Callable[..., Any], target: Target = None, *, dtype: torch.dty
         raise bad("fn", "models.jax", "a function of JAX arrays", kind(fn))
     if dtype not in (None, torch.float32, torch.float64):
         raise bad("dtype", "models.jax", "None, torch.float32 or torch.float64", repr(dtype))
-    return ForeignModel(JaxEngine(fn, dtype), check(target, "models.jax"))
+    return ForeignModel(JaxEngine(fn, dtype), check(target, "models.jax"), fn)
 
 
 class JaxEngine:

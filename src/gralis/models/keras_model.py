@@ -38,9 +38,9 @@ def keras_model(
     call = partial(_predict, model) if layer else model
     backend = _backend() if layer else "tensorflow"
     if backend == "tensorflow":
-        return ForeignModel(TensorFlowEngine(call, dtype, name), target)
+        return ForeignModel(TensorFlowEngine(call, dtype, name), target, call)
     if backend == "jax":
-        return ForeignModel(JaxEngine(call, dtype, name), target)
+        return ForeignModel(JaxEngine(call, dtype, name), target, call)
     if backend == "torch":
         place = next((variable.value.device for variable in getattr(model, "variables", ())), None)
         return TorchModel(call, target, place, dtype)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from gralis.errors import ModelError, bad
 from gralis.models.blame import blame, full_name, kind
 from gralis.models.frozen import frozen
+from gralis.models.identity import of_function, of_module
 from gralis.models.points import leaves, rebuild, require_floating
 from gralis.models.protocol import Points
 from gralis.targets import Target, check, describe, select
@@ -139,13 +139,11 @@ class TorchModel:
         return full_name(self.module)
 
     def fingerprint(self) -> str:
-        """sha256 over the names, shapes, dtypes and bytes of the state, sorted by name; a function: its full name."""
+        """sha256 over structure and state of the module; a function: its full name with a hash of its code."""
         if self._owner is None:
-            return self.name
-        digest = hashlib.sha256()
-        for piece in _state(sorted(self._owner.state_dict().items())):
-            digest.update(piece)
-        return digest.hexdigest()
+            return of_function(self.module)
+        whole = of_module(self._owner)
+        return whole if self._owner is self.module else f"{whole} {self.name}"
 
     def __repr__(self) -> str:
         return f"TorchModel({self.name}, target={describe(self.target)})"
@@ -196,16 +194,3 @@ class TorchModel:
             f"The output of {self.name} is detached from its input (.detach(), argmax, NumPy or no_grad inside?), "
             'so there are no rays; plan="endpoint" needs values only.'
         )
-
-
-def _state(entries: Iterable[tuple[str, object]]) -> Iterator[bytes]:
-    """The bytes that tell two states apart; quantised modules keep tuples of tensors and plain values in theirs."""
-    for name, entry in entries:
-        if isinstance(entry, tuple | list):
-            yield from _state((f"{name}.{i}", part) for i, part in enumerate(entry))
-        elif isinstance(entry, Tensor):
-            yield f"{name}|{tuple(entry.shape)}|{entry.dtype}|".encode()
-            dense = entry.dequantize() if entry.is_quantized else entry.to_dense()
-            yield dense.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-        else:
-            yield f"{name}|{entry!r}|".encode()
