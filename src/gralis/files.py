@@ -28,7 +28,7 @@ _ALIGNMENT = 64  # of every array in the file, so that a mapped one is as fast a
 _PADDING = 0xD935  # the extra field that zip files use for this
 #: What zipfile, json and the .npy reader raise on a file that is not what it should be.
 _BROKEN: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError)
-_BROKEN += (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
+_BROKEN += (ArithmeticError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
 
 
 @contextmanager
@@ -96,9 +96,11 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, NDArray[Any]], d
         raise GralisError(f"There is no file {path}.")
     try:
         with zipfile.ZipFile(path) as archive:
+            members = {info.filename: info for info in archive.infolist()}
+            if any(info.compress_type != zipfile.ZIP_STORED for info in members.values()):
+                raise ValueError("its parts are compressed")  # a small file must not become a large one
             meta = json.loads(archive.read("meta.json"))
             digests = meta.pop("sha256")
-            members = {info.filename: info for info in archive.infolist()}
             schema, found = int(meta["schema"]), str(meta["kind"])
             arrays = {name: _mapped(path, archive, members[f"{name}.npy"], digest) for name, digest in digests.items()}
     except _BROKEN as error:
@@ -135,7 +137,7 @@ def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, digest:
         skip = member.tell()
         if dtype.hasobject or fortran:
             raise ValueError(f"{info.filename} is not a plain array")
-        if 0 in shape or info.compress_type != zipfile.ZIP_STORED:
+        if 0 in shape:
             return np.frombuffer(member.read(), dtype=dtype).reshape(shape)
     with path.open("rb") as raw:  # a local header has its own name and extra lengths, so its size is read here
         raw.seek(info.header_offset + 26)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -25,18 +25,25 @@ class Lock:
         with _guard:
             if self._path in _mine:
                 raise self._taken(str(os.getpid()))
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+            except OSError as error:
+                raise self._refused(error) from error
+            try:
+                _take(file)
             except (BlockingIOError, PermissionError):
-                holder = os.read(file, 32).decode(errors="replace").strip()
+                holder = _read(file)
                 os.close(file)
                 raise self._taken(holder) from None
             except OSError as error:
                 os.close(file)
-                raise GralisError(f"{self._path} cannot be locked ({error.strerror}); use another disk.") from error
-            os.ftruncate(file, 0)
-            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+                raise self._refused(error) from error
+            try:
+                os.ftruncate(file, 0)
+                os.write(file, f"{os.getpid()}\n".encode())  # only a help for the reader
+            except OSError as error:
+                os.close(file)
+                raise self._refused(error) from error
             self._file = file
             _mine.add(self._path)
         return self
@@ -53,3 +60,28 @@ class Lock:
             f"Another run (process {holder or 'unknown'}) is writing to {self._path.parent}; wait for it, or choose "
             f"another folder with out=."
         )
+
+    def _refused(self, error: OSError) -> GralisError:
+        return GralisError(
+            f"{self._path} cannot be locked ({error.strerror or error}); make room, or use another folder."
+        )
+
+
+def _read(file: int) -> str:
+    try:
+        return os.read(file, 32).decode(errors="replace").strip()
+    except OSError:  # Windows locks the bytes themselves
+        return ""
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _take(file: int) -> None:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

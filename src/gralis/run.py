@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-import resource
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cached_property
@@ -305,7 +305,7 @@ class Run:
             n_forwards=spent.n_forwards // n_inputs,
             n_rays=spent.n_rays // n_inputs,
             seconds=seconds / self._evaluator.n_questions,
-            peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            peak_bytes=_peak_bytes(),
         )
 
     def _total(self, costs: Sequence[Cost]) -> Cost:
@@ -395,3 +395,13 @@ def _looks(first: int, last: int) -> list[int]:
     """
     least = min(max(4, first + 1), last)
     return [int(look) for look in np.unique(np.geomspace(least, last, _N_LOOKS).astype(int))]
+
+
+def _peak_bytes() -> int:
+    """The largest memory this process has had; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * unit
