@@ -26,7 +26,7 @@ class Setting:
     network: str = "densenet121"
     side: int = 128
     test_share: float = 0.25  # of the patients of each class
-    epochs: int = 8
+    epochs: int = 20
     batch: int = 16
     rate: float = 3e-4
     probe: int = 0  # 1: the backbone stays as it is, only the last layer is trained

@@ -87,7 +87,7 @@ class Batches:
 
 
 def fit(network: nn.Module, batches: Batches, rows: NDArray[np.int64], setting: Setting) -> list[dict[str, float]]:
-    """AdamW with a cosine rate, classes weighted evenly, flips, quarter turns, stains; one checkpoint per epoch."""
+    """AdamW with a cosine rate, classes weighted evenly; turned, flipped, zoomed and stained; one checkpoint an epoch."""
     network.to(memory_format=torch.channels_last)
     if setting.probe:
         network.requires_grad_(False)
@@ -113,7 +113,7 @@ def fit(network: nn.Module, batches: Batches, rows: NDArray[np.int64], setting: 
         network.train(not setting.probe)  # a frozen backbone keeps its statistics, too
         for part in np.array_split(rng.permutation(rows), -(-len(rows) // setting.batch)):
             x, y = batches(part)
-            x = stained(torch.rot90(x, int(rng.integers(4)), (2, 3)), rng)
+            x = zoomed(stained(torch.rot90(x, int(rng.integers(4)), (2, 3)), rng), rng)
             loss = loss_of(network(x.flip(3) if rng.random() < 0.5 else x), y)
             optimiser.zero_grad()
             loss.backward()
@@ -139,6 +139,15 @@ def stained(x: Tensor, rng: np.random.Generator) -> Tensor:
     shape = (*x.shape[:2], 1, 1)
     gain, shift = rng.uniform(0.8, 1.2, shape), rng.uniform(-0.5, 0.5, shape)
     return x * torch.from_numpy(gain).float() + torch.from_numpy(shift).float()
+
+
+def zoomed(x: Tensor, rng: np.random.Generator) -> Tensor:
+    """A random square of 70 to 100% of the side, the same for the batch, at the size of the whole."""
+    side = x.shape[-1]
+    part = int(rng.integers(round(0.7 * side), side + 1))
+    top, left = rng.integers(0, side - part + 1, 2)
+    cut = x[:, :, top : top + part, left : left + part]
+    return nn.functional.interpolate(cut, size=(side, side), mode="bilinear", align_corners=False)
 
 
 def predict(network: nn.Module, batches: Batches, rows: NDArray[np.int64]) -> Numbers:
