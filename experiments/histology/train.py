@@ -87,7 +87,7 @@ class Batches:
 
 
 def fit(network: nn.Module, batches: Batches, rows: NDArray[np.int64], setting: Setting) -> list[dict[str, float]]:
-    """AdamW with a cosine rate, classes weighted evenly; turned, flipped, zoomed and stained; one checkpoint an epoch."""
+    """AdamW, cosine rate, classes weighted evenly; turned, flipped, zoomed and stained; a checkpoint every epoch."""
     network.to(memory_format=torch.channels_last)
     if setting.probe:
         network.requires_grad_(False)
