@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -68,10 +69,13 @@ class Pictures:
         return {**how, "segments": self.segments, "compactness": self.compactness, "classes": list(self.classes)}
 
     def digest(self, index: int) -> str:
+        """Of the picture and of its line of the labels."""
+        total = hashlib.sha256(json.dumps(dict(self.labels[index]), sort_keys=True).encode())
         try:
-            return hashlib.sha256(self._path(index).read_bytes()).hexdigest()
-        except OSError:
-            return "missing"
+            total.update(self._path(index).read_bytes())
+        except (OSError, GralisError):  # `load` says it
+            return f"missing {total.hexdigest()}"
+        return total.hexdigest()
 
     def load(self, index: int) -> Item:
         row = self.labels[index]
@@ -102,6 +106,8 @@ def read_labels(path: Path) -> tuple[dict[str, str], ...]:
             reader = csv.DictReader(stream, restkey="", restval=None)
             lines = [dict(row) for row in reader]
             names = reader.fieldnames or []
+        if b"\0" in path.read_bytes():
+            raise csv.Error("it has a NUL")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise GralisError(f"{path} cannot be read as CSV in UTF-8 ({error}).") from error
     if "file" not in names:

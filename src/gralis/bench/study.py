@@ -29,6 +29,7 @@ from gralis.methods.method import Task, Words
 from gralis.methods.run import FROM_LEDGER, METHODS
 from gralis.plans import whole
 from gralis.problem import Problem
+from gralis.recipes import RECIPES
 from gralis.targets import Target
 
 #: The order of the paper; the repeated ones are for the first few images only.
@@ -53,9 +54,10 @@ _COUNTS = {"max_sensitivity": "n_perturbations", "stability": "n_runs", "model_r
 class Study:
     """Methods, metrics and what they have in common.
 
-    `metrics`: names of `gralis.faithfulness`; "deletion:blur" is deletion with the baseline "blur". `readout`: which
-    function of the logits methods explain; `score_readout`: which one the curves follow (a probability has the same
-    scale on every image). The repeated metrics run on the first `repeats_on` images, `n_repeats` times each.
+    `metrics`: names of `gralis.faithfulness`; "deletion:blur" is deletion with the baseline "blur", "deletion:0" with
+    zeros; in "stability:blur" it is the method that has that baseline. `readout`: which function of the logits methods
+    explain; `score_readout`: which one the curves follow (a probability has the same scale on every image). The
+    repeated metrics run on the first `repeats_on` images, `n_repeats` times each.
 
     >>> Study(methods=("gralis", "random"), metrics=("deletion:blur",)).metrics
     ('deletion:blur',)
@@ -79,15 +81,17 @@ class Study:
         for field, allowed in (("methods", METHODS), ("metrics", METRICS)):
             chosen = getattr(self, field)
             for name in chosen if chosen else ("nothing",):
-                if name.partition(":")[0] not in allowed:
+                if (parsed(name)[0] if field == "metrics" else name) not in allowed:
                     raise bad(field, "Study", f"made of {', '.join(allowed)}", repr(name))
             if len(set(chosen)) < len(chosen):
                 raise bad(field, "Study", "different names", ", ".join(chosen))
+        for metric in self.metrics:
+            _require_replacement(metric)
         for name in ("readout", "score_readout"):
             if getattr(self, name) not in _READOUTS:
                 raise bad(name, "Study", f"one of {', '.join(_READOUTS)}", repr(getattr(self, name)))
         for name, least in _LEAST:
-            whole(getattr(self, name), name, least)
+            whole(getattr(self, name), name, least, "Study")
 
     @property
     def kernel(self) -> Kernel:
@@ -114,10 +118,11 @@ def measure(
     found, failed = here.attributions(ledger_path)
     scores = []
     for metric in study.metrics:
-        if metric in REPEATED and not repeated:
+        name = parsed(metric)[0]
+        if name in REPEATED and not repeated:
             continue
         for method in study.methods:
-            if metric == "completeness" and method in _NO_UNIT:
+            if name == "completeness" and method in _NO_UNIT:
                 continue
             if method in failed:
                 scores.append({"method": method, "metric": metric, "error": failed[method]})
@@ -157,12 +162,15 @@ class _Here:
         failed: dict[str, str] = {}
         ledger = None
         if FROM_LEDGER & set(self.study.methods):
-            with self._timed("ledger"):
-                task = replace(Task(**self._common(), budget=self.study.budget), seed=self.seed)
-                ledger = task.explain(self.model, self.item.x, self.study.kernel)
-                if ledger_path is not None:
-                    ledger.save(ledger_path)
-        for name in self.study.methods:
+            try:
+                with self._timed("ledger"):
+                    task = replace(Task(**self._common(), budget=self.study.budget), seed=self.seed)
+                    ledger = task.explain(self.model, self.item.x, self.study.kernel)
+                    if ledger_path is not None:
+                        ledger.save(ledger_path)
+            except GralisError as error:
+                failed = {name: str(error) for name in self.study.methods if name in FROM_LEDGER}
+        for name in [name for name in self.study.methods if name not in failed]:
             try:
                 with self._timed(name):
                     found |= self.repeats.run([name], self.model, self.item.x, seed=self.seed, ledger=ledger)
@@ -171,16 +179,19 @@ class _Here:
         return found, failed
 
     def score(self, metric: str, method: str, attribution: Attribution) -> dict[str, Any]:
-        name, _, baseline = metric.partition(":")
+        name, baseline = parsed(metric)
         curve = name in _CURVES
         options = {**self._common(), "target": self.score_goal if curve else self.goal, "seed": self.seed}
-        if name.startswith("road") and not baseline:
+        if name.startswith("road") and baseline is None:
             del options["baseline"]  # its own imputation
         for key, value in self._own(name, method, baseline):
             options[key] = value
         try:
             with self._timed(metric):
-                if name == "infidelity" and not baseline:
+                if name in REPEATED and baseline is not None:
+                    again = self.repeats.method(method)
+                    attribution = again(self.model, self.item.x, seed=self.seed, baseline=baseline)
+                if name == "infidelity" and baseline is None:
                     return {"value": self._infidelity(attribution, method in _NO_UNIT), "better": "lower"}
                 score = METRICS[name](self.model, self.item.x, attribution, **options)
         except GralisError as error:
@@ -205,9 +216,9 @@ class _Here:
         finally:
             self.timings[what] = round(self.timings.get(what, 0.0) + time.perf_counter() - start, 4)
 
-    def _own(self, name: str, method: str, baseline: str) -> Iterator[tuple[str, Any]]:
+    def _own(self, name: str, method: str, baseline: float | str | None) -> Iterator[tuple[str, Any]]:
         """What only some metrics take."""
-        if baseline:
+        if baseline is not None:
             yield "baseline", baseline
         if name in ("deletion", "insertion"):
             yield "steps", self.study.steps
@@ -225,6 +236,26 @@ class _Here:
             "features": self.item.features,
             "batch_size": self.study.batch_size,
         }
+
+
+def parsed(metric: str) -> tuple[str, float | str | None]:
+    """The name of a metric, and by what it replaces if that is said.
+
+    >>> parsed("gini"), parsed("deletion:blur"), parsed("deletion:0")
+    (('gini', None), ('deletion', 'blur'), ('deletion', 0.0))
+    """
+    name, colon, text = metric.partition(":")
+    try:
+        return name, float(text) if colon else None
+    except ValueError:
+        return name, text
+
+
+def _require_replacement(metric: str) -> None:
+    name, by = parsed(metric)
+    allowed = (*RECIPES, *(() if name in REPEATED else ("noisy-linear",)))  # which no method can start from
+    if by is not None and (by not in allowed if isinstance(by, str) else not math.isfinite(by)):
+        raise bad("metrics", "Study", f"names with a number or {', '.join(allowed)} after ':', if any", repr(metric))
 
 
 def _readout(how: str, k: Target) -> Target:
