@@ -37,7 +37,7 @@ _SAYS = {
     "locality": "how close together it lies",
     "max_sensitivity": "the largest relative change of the attribution under a small change of the image",
     "stability": "run-to-run noise, relative",
-    "model_randomisation": "rank correlation with the attributions of randomised models",
+    "model_randomisation": "rank correlation, without its sign, with the attributions of randomised models",
 }
 
 

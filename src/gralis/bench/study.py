@@ -204,7 +204,8 @@ class _Here:
     def _infidelity(self, attribution: Attribution, normalise: bool) -> float:
         """What F loses without random sets is the same for every method: it is evaluated once."""
         if self._losses is None:
-            with case(self.model, self.item.x, attribution, {**self._common(), "seed": self.seed}) as found:
+            asked: Words = {**self._common(), "seed": self.seed}
+            with case(faithfulness.infidelity, self.model, self.item.x, attribution, asked) as found:
                 self._losses = losses(found)
         return misfit(*self._losses, attribution.values, normalise)
 
