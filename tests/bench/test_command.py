@@ -6,10 +6,14 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.workshop import furnish
+from gralis.bench import Pictures
+from gralis.bench.source import read_labels
 from gralis.cli import main
+from gralis.images import Preprocessing
 
 
 @pytest.fixture
@@ -77,6 +81,43 @@ def test_a_method_without_a_ledger_goes_on_where_none_can_be_made(bench):
     assert {json.loads(line)["method"] for line in out.splitlines()} == {"occlusion", "random"}
     assert "gralis failed on 3 of 3 images" in err
     assert "budget" in err
+
+
+def test_masks_beside_the_pictures_are_annotations(bench):
+    """A mark over the left half, once as 0/1, once in a dark colour; the third picture has none."""
+    from PIL import Image
+
+    marked = np.zeros((32, 32, 3), dtype=np.uint8)
+    marked[:, :16] = (0, 0, 1)
+    Image.fromarray(marked).save("photos/m0.png")
+    Image.fromarray(marked[..., 2]).save("photos/m1.png")
+    Path("labels.csv").write_text("file,annotation\np0.png,m0.png\np1.png,m1.png\np2.png,\n")
+    options = ("--methods", "occlusion", "--metrics", "pointing_game,iou,mass_inside,gini", "--json")
+    code, out, err = bench(*options)
+    assert (code, err) == (0, "")
+    found = {one["metric"]: one for one in map(json.loads, out.splitlines())}
+    assert {name: one["n_images"] for name, one in found.items()} == {
+        **dict.fromkeys(("pointing_game", "iou", "mass_inside"), 2),
+        "gini": 3,
+    }
+    item = Pictures(Path("photos"), read_labels(Path("labels.csv")), Preprocessing(16, 16)).load(0)
+    assert item.annotation.tolist() == [[True] * 8 + [False] * 8] * 16
+    Image.fromarray(marked[:, ::-1]).save("photos/m0.png")  # masks are part of what is measured
+    Image.fromarray(marked[:, ::-1, 2]).save("photos/m1.png")
+    _, out, _ = bench(*options)
+    left, right = (found["mass_inside"]["mean"], json.loads(out.splitlines()[2])["mean"])
+    assert left + right == pytest.approx(1.0)
+    assert left != pytest.approx(right)
+    Image.fromarray(marked[:16]).save("photos/m0.png")
+    code, _, err = bench(*options)
+    assert code == 2
+    assert "m0.png is 32 x 16 pixels, and p0.png 32 x 32" in err
+
+
+def test_a_metric_of_annotations_needs_their_column(bench):
+    code, _, err = bench("--metrics", "gini,iou")
+    assert code == 2
+    assert "iou needs a column 'annotation'" in err
 
 
 def test_json_has_null_where_there_is_no_number(bench):

@@ -32,6 +32,7 @@ from gralis.problem import Problem
 from gralis.recipes import RECIPES
 from gralis.targets import Target
 
+ANNOTATED = ("pointing_game", "iou", "mass_inside")  # for images with an annotation
 #: The order of the paper; the repeated ones are for the first few images only.
 METRICS: Mapping[str, Callable[..., Score]] = MappingProxyType(
     {
@@ -39,6 +40,7 @@ METRICS: Mapping[str, Callable[..., Score]] = MappingProxyType(
         for name in (
             *("deletion", "insertion", "road_morf", "road_lerf", "road_gap", "infidelity", "completeness"),
             *("gini", "entropy", "locality", "max_sensitivity", "stability", "model_randomisation"),
+            *ANNOTATED,
         )
     }
 )
@@ -57,14 +59,15 @@ class Study:
     `metrics`: names of `gralis.faithfulness`; "deletion:blur" is deletion with the baseline "blur", "deletion:0" with
     zeros; in "stability:blur" it is the method that has that baseline. `readout`: which function of the logits methods
     explain; `score_readout`: which one the curves follow (a probability has the same scale on every image). The
-    repeated metrics run on the first `repeats_on` images, `n_repeats` times each.
+    repeated metrics run on the first `repeats_on` images, `n_repeats` times each; `pointing_game`, `iou` and
+    `mass_inside` on those with an annotation.
 
     >>> Study(methods=("gralis", "random"), metrics=("deletion:blur",)).metrics
     ('deletion:blur',)
     """
 
     methods: tuple[str, ...] = tuple(METHODS)
-    metrics: tuple[str, ...] = tuple(name for name in METRICS if name != "road_gap")
+    metrics: tuple[str, ...] = tuple(name for name in METRICS if name not in ("road_gap", *ANNOTATED))
     readout: str = "logit"
     score_readout: str = "probability"
     baseline: float | str = 0.0
@@ -119,7 +122,7 @@ def measure(
     scores = []
     for metric in study.metrics:
         name = parsed(metric)[0]
-        if name in REPEATED and not repeated:
+        if (name in REPEATED and not repeated) or (name in ANNOTATED and item.annotation is None):
             continue
         for method in study.methods:
             if name == "completeness" and method in _NO_UNIT:
@@ -225,6 +228,8 @@ class _Here:
             yield "steps", self.study.steps
         if name == "infidelity":
             yield "normalise", method in _NO_UNIT
+        if name in ANNOTATED:
+            yield "annotation", self.item.annotation
         if name in REPEATED:
             yield "method", self.repeats.method(method)
             yield "budget", self.study.budget

@@ -36,7 +36,7 @@ def bench(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Tables, page and finished images; run again to go on.")],
     labels: Annotated[
         Path | None,
-        typer.Option(help="labels.csv: file, label, patient (what is independent), ...; else all pictures."),
+        typer.Option(help="labels.csv: file, label, patient (what is independent), annotation (mask); else all pictures."),
     ] = None,
     weights: Weights = None,
     methods: Annotated[str, typer.Option(help="Names between commas; all if left out.")] = "",
@@ -75,6 +75,7 @@ def bench(
     """Score methods by metrics over pictures: tidy tables, intervals, paired tests and one page."""
     from gralis.bench import Pictures, Study, failures, means, rows, run, write_page, write_tables
     from gralis.bench.source import every_picture, read_labels
+    from gralis.bench.study import ANNOTATED, parsed
 
     preprocessing = Preprocessing(*options.size(size), options.numbers(mean, "--mean"), options.numbers(std, "--std"))
     lines = every_picture(images) if labels is None else read_labels(labels)
@@ -95,6 +96,9 @@ def bench(
         n_repeats=n_repeats,
         seed=seed,
     )
+    for metric in study.metrics:
+        if parsed(metric)[0] in ANNOTATED and "annotation" not in lines[0]:
+            raise GralisError(f"{metric} needs a column 'annotation' of the labels: {', '.join(lines[0])} are there.")
     make_model = partial(load_model, model, weights, allow_pickle=allow_pickle)
     records = run(study, source, make_model, out, workers=workers, progress=False if quiet else None)
     write_tables(records, out, group)
