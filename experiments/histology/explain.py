@@ -1,6 +1,6 @@
 """Stage 2: Algorithm 1 on a few held-out images, and the default plan at 1/20 of its budget on many, with all metrics.
 
-python experiments/histology/explain.py --data FOLDER --out OUT [--small]        (after train.py)
+python experiments/histology/explain.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]   (after train.py)
 
 Files: paper/NUMBER.gralis for every image of Algorithm 1; study/ is the folder of a `gralis.bench` run, with ledgers.
 """

@@ -1,6 +1,6 @@
 """Stage 4: everything on one page, and the same numbers and figures as text for the documentation.
 
-python experiments/histology/page.py --data FOLDER --out OUT [--small]        (after studies.py)
+python experiments/histology/page.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]   (after studies.py)
 
 Files: page.html, histology.md, figures/. No number is written by hand.
 """

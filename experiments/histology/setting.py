@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -114,8 +115,8 @@ def claimed(description: str | None) -> Setting:
     return setting
 
 
-#: What may change while the results so far stay: where things are, how many processes, more images.
-_FREE = ("data", "out", "docs", "remark", "workers", "n_images", "n_paper", "n_curves", "weights")
+#: What may change while the results so far stay: where the results are, how many processes, more images.
+_FREE = ("out", "docs", "remark", "workers", "n_images", "n_paper", "n_curves")
 _TRAINING = ("network", "side", "test_share", "epochs", "batch", "rate", "probe", "seed")
 
 
@@ -127,11 +128,23 @@ def of_training(setting: Setting) -> dict[str, Any]:
 def claim(setting: Setting) -> None:
     """The folder is this setting's: what it holds must not be of another."""
     path = setting.path("setting.json")
-    asked = json.loads(json.dumps({name: v for name, v in asdict(setting).items() if name not in _FREE}))
+    given = {**asdict(setting), "data": _content(setting.data, "labels.csv"), "weights": _content(setting.weights)}
+    asked = json.loads(json.dumps({name: v for name, v in given.items() if name not in _FREE}))
     known = read_json(path) if path.is_file() else asked
     for name in asked:
-        if known.get(name) != asked[name]:
+        if known.get(name, asked[name]) != asked[name]:
             raise SystemExit(
-                f"{setting.out} was made with {name} = {known.get(name)}, not {asked[name]}; use another --out."
+                f"{setting.out} was made with {name} = {known[name]!r}, not {asked[name]!r}; use another --out."
             )
     write_json(path, asked)
+
+
+def _content(place: str, *inside: str) -> str:
+    """The name and the hash of a file that decides the results; where it lies does not."""
+    if not place:
+        return ""
+    path = Path(place, *inside)
+    try:
+        return f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+    except OSError as error:
+        raise SystemExit(f"{path} cannot be read: {error.strerror}.") from None

@@ -1,6 +1,6 @@
 """Stage 3: what the ledgers say. The residual in its parts, B, sigma; then granularity, which needs the model.
 
-python experiments/histology/studies.py --data FOLDER --out OUT [--small]        (after explain.py)
+python experiments/histology/studies.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]   (after explain.py)
 
 Files: studies/*.json, one per study and image; what is there is not made again.
 """

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from gralis.errors import GralisError
 from gralis.explanation import Explanation
@@ -42,12 +43,28 @@ class Preprocessing:
 
     def picture(self, path: Path) -> Array:
         """(height, width, channels), values in [0, 1]."""
-        image = _open(path, "L" if len(self.mean) == 1 else "RGB")
+        small = self._cut(_open(path, "L" if len(self.mean) == 1 else "RGB"))
+        return (np.asarray(small, dtype=np.float64) / 255).reshape(self.height, self.width, -1)
+
+    def mask(self, path: Path, picture: Path) -> NDArray[np.bool_]:
+        """(height, width): where at least half of a pixel is marked, by any colour but black, over this picture."""
+        marks, size = _open(path, "RGB"), _open(picture, "L").size
+        from PIL import Image  # it is there: these were opened
+
+        if marks.size != size:
+            raise GralisError(
+                f"{path.name} is {marks.width} x {marks.height} pixels, and {picture.name} {size[0]} x {size[1]}; "
+                f"an annotation must have the size of its picture."
+            )
+        full = Image.fromarray(np.where(np.asarray(marks).any(2), 255, 0).astype(np.uint8))
+        return np.asarray(np.asarray(self._cut(full)) >= 128)
+
+    def _cut(self, image: Any) -> Any:
+        """The centred part, scaled."""
         scale = min(image.width / self.width, image.height / self.height)
         width, height = scale * self.width, scale * self.height
         left, top = (image.width - width) / 2, (image.height - height) / 2
-        small = image.resize((self.width, self.height), 2, box=(left, top, left + width, top + height))  # bilinear
-        return (np.asarray(small, dtype=np.float64) / 255).reshape(self.height, self.width, -1)
+        return image.resize((self.width, self.height), 2, box=(left, top, left + width, top + height))  # bilinear
 
     def tensor(self, picture: Array) -> torch.Tensor:
         """(channels, height, width), normalised."""

@@ -86,3 +86,17 @@ def test_resuming_after_a_kill_gives_the_same_table(tmp_path):
     assert len(lines) == 4 * 3 * 3
     assert all(float(line["value"]) == float(line["value"]) for line in lines)
     assert json.loads((tmp_path / "whole" / "run.json").read_text())["sha256"]
+
+
+def test_a_damaged_run_json_is_said_to_be_written_anew(tmp_path):
+    Store(tmp_path, {"budget": 3})
+    (tmp_path / "run.json").write_text("{")
+    with pytest.warns(UserWarning, match=r"run.json cannot be read.*written anew"):
+        Store(tmp_path, {"budget": 3})
+
+
+def test_a_file_where_the_ledgers_should_be_is_one_sentence(tmp_path):
+    store = Store(tmp_path, {})
+    (tmp_path / "ledgers").write_text("")
+    with pytest.raises(GralisError, match="Cannot write"):
+        store.ledger("a")

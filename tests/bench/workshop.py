@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 class Planted(nn.Module):
-    \"\"\"Class 1 has as its logit the mean of one patch, scaled; class 0 has 0.\"\"\"
+    \"\"\"Class 1 has as its logit the mean of one patch, scaled; class 0 has minus that.\"\"\"
 
     def __init__(self):
         super().__init__()
@@ -33,7 +33,7 @@ class Planted(nn.Module):
     def forward(self, x):
         inside = self.body(x)[:, 0, {PATCH}:{2 * PATCH}, {2 * PATCH}:{3 * PATCH}].mean((1, 2))
         score = self.scale * (inside + 0.3 * inside**2)
-        return torch.stack([torch.zeros_like(score), score], 1)
+        return torch.stack([-score, score], 1)
 
 def build():
     return Planted()

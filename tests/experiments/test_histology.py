@@ -124,6 +124,58 @@ def test_training_goes_on_where_it_was(modules, tmp_path):
     assert all(torch.equal(one[key], other[key]) for key in one)
 
 
+def test_a_folder_belongs_to_its_labels_and_its_weights_wherever_they_lie(modules, tmp_path):
+    setting = modules["setting"]
+    for name, labels, weights in (("a", "one", b"1"), ("moved", "one", b"1"), ("other", "two", b"2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "labels.csv").write_text(f"file,label,patient\n0.png,{labels},0\n")
+        (tmp_path / name / "start.pt").write_bytes(weights)
+
+    def claim(data: str, weights: str) -> None:
+        start = str(tmp_path / weights / "start.pt") if weights else ""
+        setting.claim(setting.Setting(out=str(tmp_path / "out"), data=str(tmp_path / data), weights=start))
+
+    claim("a", "a")
+    claim("moved", "moved")
+    for name, data, weights in (("data", "other", "a"), ("weights", "a", "other"), ("weights", "a", "")):
+        with pytest.raises(SystemExit, match=f"was made with {name} = .* use another --out"):
+            claim(data, weights)
+    with pytest.raises(SystemExit, match=r"labels\.csv cannot be read"):
+        claim("missing", "a")
+    with pytest.raises(SystemExit, match=r"start\.pt cannot be read"):
+        claim("a", "missing")
+
+
+def test_a_probe_trains_the_last_layer_alone(modules, tmp_path, monkeypatch):
+    """As the command for IDC and PCam has it; a frozen backbone keeps its statistics, too."""
+    import torch
+    from torch import nn
+
+    setting, train = modules["setting"], modules["train"]
+
+    def build(name: str, n_classes: int) -> nn.Module:
+        body = modules["network"].build("tiny", n_classes)
+        return nn.Sequential(body[0], nn.BatchNorm2d(8), *body[1:]).eval()
+
+    monkeypatch.setattr(train, "build", build)
+    first = build("tiny", 2).state_dict()
+    torch.save({**first, "0.bias": first["0.bias"] + 0.5}, tmp_path / "start.pt")
+    command = f"train.py --small --out {tmp_path / 'out'} --probe 1 --weights {tmp_path / 'start.pt'} --epochs 3"
+    monkeypatch.setattr(sys, "argv", command.split())
+    found = train.train(setting.claimed(None))
+    given = torch.load(tmp_path / "start.pt", weights_only=True)
+    made = torch.load(tmp_path / "out" / "model.pt", weights_only=True)
+    changed = {name for name in made if not torch.equal(made[name], given[name])}
+    assert changed == {"7.weight", "7.bias"}
+    assert found["n_copied"] == len(given)
+    assert found["history"][-1]["loss"] < found["history"][0]["loss"]
+
+
+def test_the_last_module_of_densenet_is_its_classifier(modules):
+    pytest.importorskip("monai")
+    assert list(modules["network"].build("densenet121", 2).named_modules())[-1][0] == "class_layers.out"
+
+
 def test_weights_with_other_names_are_found(modules, tmp_path):
     import torch
 

@@ -43,6 +43,7 @@ def test_mass_inside_counts_positive_values() -> None:
 
 
 def test_an_annotation_must_fit_and_mark_something() -> None:
-    for wrong in (np.ones((2, 2)), np.zeros((4, 4))):
+    nan, ragged = np.where(MARKED == 0, np.nan, 1.0), [[1, 0, 0, 0], [1]]
+    for wrong in (np.ones((2, 2)), np.zeros((4, 4)), nan, ragged, np.full((4, 4), "a")):
         with pytest.raises(GralisError, match=r"'annotation' .* shape \(4, 4\)"):
             iou(f, X, np.ones(4), features=QUARTERS, annotation=wrong)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from gralis import GralisError, methods
-from gralis.faithfulness import max_sensitivity, model_randomisation, rank_agreement, stability
+from gralis.faithfulness import infidelity, max_sensitivity, model_randomisation, rank_agreement, stability
 from untouched import untouched
 
 
@@ -114,10 +114,19 @@ def test_randomising_the_model_moves_gradients_and_not_what_ignores_the_model(mo
         chance = methods.random(net, X, target=1, seed=1)
         fixed = model_randomisation(net, X, chance, method="random", **options)
     assert fixed.value == pytest.approx(1.0)
-    assert moved.value < 0.8
+    assert moved.value == pytest.approx(np.abs(moved.curve.values).mean())
+    assert 0.0 <= moved.value < 0.8
     assert moved.better == "lower"
     shares = [1 / 3, 2 / 3, 1.0] if mode == "cascading" else [1.0]
     assert moved.curve.at.tolist() == pytest.approx(shares)
+
+
+def test_the_opposite_order_is_as_wrong_as_the_same() -> None:
+    opposite = model_randomisation(
+        network(), X, np.arange(8.0), method=lambda *a, **k: _Values(-np.arange(8.0)), target=0
+    )
+    assert opposite.value == pytest.approx(1.0)
+    assert opposite.curve.values.tolist() == pytest.approx([-1.0] * 3)
 
 
 def test_cascading_starts_at_the_output() -> None:
@@ -136,6 +145,13 @@ def test_cascading_starts_at_the_output() -> None:
     assert size[2] == pytest.approx(size[0], rel=0.3)  # random numbers of the same size
 
 
+def test_a_method_may_return_an_array() -> None:
+    plain = lambda model, x, *, seed=0, **options: np.array([10.0 + seed] + [10.0] * 7)  # noqa: E731
+    runs = np.stack([plain(None, None, seed=seed) for seed in range(2)])
+    score = stability(network(), X, runs[0], method=plain, target=0, n_runs=2)
+    assert score.value == pytest.approx(np.sqrt(0.5) / np.linalg.norm(runs.mean(0)))
+
+
 def test_bad_input() -> None:
     net = network()
     with pytest.raises(GralisError, match=r"'method' .* 'gralis'"):
@@ -148,5 +164,15 @@ def test_bad_input() -> None:
         model_randomisation(net, X, np.ones(8), method="random", target=0, mode="some")  # type: ignore[arg-type]
     with pytest.raises(GralisError, match="which has parameters"):
         model_randomisation(lambda z: z.sum(1), X, np.ones(8), method="random")
+    for wrong in (None, 3, [], ["ab"], [np.array([np.nan] + 7 * [1.0])], [[1.0, [2.0]]]):
+        with pytest.raises(GralisError, match="'others' parameter of rank_agreement"):
+            rank_agreement(net, X, np.ones(8), others=wrong, target=0)
+    for wrong in (lambda *a, **k: np.ones(7), lambda *a, **k: "ab", lambda *a, **k: np.full(8, np.nan)):
+        with pytest.raises(GralisError, match=r"'method' .* one finite number for each of 8 features"):
+            stability(net, X, np.ones(8), method=wrong, target=0)
+    for metric in (max_sensitivity, infidelity):
+        own = {"method": "random"} if metric is max_sensitivity else {}
+        with pytest.raises(GralisError, match=f"'n_perturbations' parameter of {metric.__name__}"):
+            metric(net, X, np.ones(8), n_perturbations=0, target=0, **own)
     with pytest.raises(GralisError, match="zero"):
         stability(net, X, np.zeros(8), method=lambda *a, **k: _Values(np.zeros(8)), target=0)

@@ -98,11 +98,42 @@ def test_methods_of_the_ledger_do_not_call_the_model_again() -> None:
 
 
 def test_a_ledger_of_something_else_is_refused() -> None:
-    f, x = (lambda z: z.sum(1)), torch.ones(4)
-    ledger = explain(f, x)
-    for wrong in ({"x": 2 * x}, {"x": x, "features": [0, 0, 1, 1]}):
-        with pytest.raises(GralisError, match=r"'ledger' .* same x and features"):
-            methods.singles(f, ledger=ledger, **wrong)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net, other = (nn.Sequential(nn.Conv2d(1, 2, 2), nn.Flatten(), nn.Linear(18, 3)).eval() for _ in range(2))
+    x = torch.ones(1, 4, 4)
+    asked = {"model": net, "x": x, "target": 0, "baseline": 0.0, "features": features.grid(x.shape, 2)}
+    ledger = explain(**asked)
+    wrong = {"x": 2 * x, "features": features.grid(x.shape, 4), "baseline": 0.7, "target": 2, "model": other}
+    for method in ("singles", "kernel_shap", "gralis", "gradcam"):
+        METHODS[method](**asked, ledger=ledger)
+        for name, value in wrong.items():
+            with pytest.raises(GralisError, match=rf"'ledger' .* the same {name}\."):
+                METHODS[method](**{**asked, name: value}, ledger=ledger)
+    for method in METHODS.values():
+        with pytest.raises(GralisError, match=r"'ledger' .* an Explanation.* Got 'a'"):
+            method(**asked, ledger="a")
+
+
+def test_an_unknown_keyword_is_a_type_error_of_the_function_called() -> None:
+    f, x = (lambda z: z.sum(1)), np.ones(3)
+    for name, method in METHODS.items():
+        with pytest.raises(TypeError, match=rf"^{name}\(\) has no parameter 'bugdet'; .*budget"):
+            method(f, x, bugdet=3)
+    with pytest.raises(TypeError, match=r"^lime\(\) .*ridge"):
+        methods.lime(f, x, rigde=3)
+    with pytest.raises(TypeError, match=r"^run\(\) .*kernel"):
+        run(["random"], f, x, kernl=3)
+
+
+def test_a_bad_seed_budget_or_batch_is_a_sentence_of_its_method() -> None:
+    f, x = (lambda z: z.sum(1)), np.ones(3)
+    for wrong in ({"seed": -1}, {"batch_size": 0}, {"budget": 0}):
+        for name in ("random", "occlusion", "integrated_gradients", "gralis"):
+            with pytest.raises(GralisError, match=rf"'{next(iter(wrong))}' parameter of {name} must be a whole number"):
+                METHODS[name](f, x, **wrong)
+    with pytest.raises(GralisError, match="'n_nodes' parameter of integrated_gradients"):
+        methods.integrated_gradients(f, x, n_nodes=0)
 
 
 def test_occlusion_by_hand() -> None:

@@ -16,11 +16,12 @@ from gralis.bench.source import Item, Pictures, Source
 from gralis.bench.statistics import Comparison, Mean, comparisons, holm, means, paired_p
 from gralis.bench.store import Store
 from gralis.bench.study import Study, measure
-from gralis.bench.tables import Row, rows, write_tables
+from gralis.bench.tables import Failure, Row, failures, rows, write_tables
 from gralis.bench.work import run
 
 __all__ = [
     "Comparison",
+    "Failure",
     "Item",
     "Mean",
     "Pictures",
@@ -29,6 +30,7 @@ __all__ = [
     "Store",
     "Study",
     "comparisons",
+    "failures",
     "holm",
     "means",
     "measure",

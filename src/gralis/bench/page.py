@@ -37,7 +37,10 @@ _SAYS = {
     "locality": "how close together it lies",
     "max_sensitivity": "the largest relative change of the attribution under a small change of the image",
     "stability": "run-to-run noise, relative",
-    "model_randomisation": "rank correlation with the attributions of randomised models",
+    "pointing_game": "how often the largest value lies in what the expert marked",
+    "iou": "overlap of the largest values with what the expert marked",
+    "mass_inside": "share of the positive values that lies in what the expert marked",
+    "model_randomisation": "rank correlation, without its sign, with the attributions of randomised models",
 }
 
 

@@ -24,11 +24,11 @@ from gralis.models import identity
 
 
 class Repeats:
-    """The methods of a study on one image, remembered by (image, seed, parameters)."""
+    """The methods of a study on one image, remembered by (image, seed, parameters, baseline)."""
 
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
         self._names, self._options = tuple(names), dict(options)
-        self._known: dict[tuple[str, int, str, str], Attribution] = {}
+        self._known: dict[tuple[str, int, str, str, str], Attribution] = {}
 
     def run(
         self, names: Sequence[str], model: object, x: object, *, seed: int, **changed: Any
@@ -40,7 +40,7 @@ class Repeats:
         """One of them as a function that a metric can call."""
 
         def again(model: object, x: object, *, seed: int = 0, ledger: object = None, **changed: Any) -> Attribution:
-            key = (name, seed, digest(x), fingerprint(model))
+            key = (name, seed, digest(x), fingerprint(model), repr(changed.get("baseline")))
             if key not in self._known:
                 together = [one for one in self._names if one in FROM_LEDGER] if name in FROM_LEDGER else [name]
                 try:

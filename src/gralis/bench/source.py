@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ class Item:
     features: Features | None = None
     target: int | None = None  # the class; None: the predicted one
     about: Mapping[str, str] = field(default_factory=dict)  # label, patient, ...
+    annotation: Any = None  # (H, W), true where an expert marked
 
 
 class Source(Protocol):
@@ -47,8 +49,9 @@ class Source(Protocol):
 class Pictures:
     """Pictures of a folder in the order of their labels, cut into superpixels.
 
-    `labels` has a line per picture with the column `file`; `label` and others are kept with the results. `classes`:
-    the names of the model's outputs; then the class that is explained is that of the label, else the predicted one.
+    `labels` has a line per picture with the column `file`; `label` and others are kept with the results; `annotation`
+    is a mask beside the pictures, not black where an expert marked, or nothing. `classes`: the names of the model's
+    outputs; then the class that is explained is that of the label, else the predicted one.
     """
 
     folder: Path
@@ -68,23 +71,31 @@ class Pictures:
         return {**how, "segments": self.segments, "compactness": self.compactness, "classes": list(self.classes)}
 
     def digest(self, index: int) -> str:
+        """Of the picture, of its annotation and of its line of the labels."""
+        row = self.labels[index]
+        total = hashlib.sha256(json.dumps(dict(row), sort_keys=True).encode())
         try:
-            return hashlib.sha256(self._path(index).read_bytes()).hexdigest()
-        except OSError:
-            return "missing"
+            for name in filter(None, (row["file"], row.get("annotation"))):
+                total.update(hashlib.sha256(self._path(name).read_bytes()).digest())
+        except (OSError, GralisError):  # `load` says it
+            return f"missing {total.hexdigest()}"
+        return total.hexdigest()
 
     def load(self, index: int) -> Item:
         row = self.labels[index]
-        picture = self.preprocessing.picture(self._path(index))
+        path = self._path(row["file"])
+        picture = self.preprocessing.picture(path)
         x: torch.Tensor = self.preprocessing.tensor(picture)
         features = slic(picture, self.segments, self.compactness, channel_axis=2, shape=tuple(x.shape))
         about = {key: value for key, value in row.items() if key != "file"}
-        return Item(row["file"], x, features, self._class(row), about)
+        marked = row.get("annotation")
+        mask = self.preprocessing.mask(self._path(marked), path) if marked else None
+        return Item(row["file"], x, features, self._class(row), about, mask)
 
-    def _path(self, index: int) -> Path:
-        path = (self.folder / self.labels[index]["file"]).resolve()
+    def _path(self, name: str) -> Path:
+        path = (self.folder / name).resolve()
         if not path.is_relative_to(self.folder.resolve()):
-            raise GralisError(f"{self.labels[index]['file']} lies outside the folder {self.folder}.")
+            raise GralisError(f"{name} lies outside the folder {self.folder}.")
         return path
 
     def _class(self, row: Mapping[str, str]) -> int | None:
@@ -102,6 +113,8 @@ def read_labels(path: Path) -> tuple[dict[str, str], ...]:
             reader = csv.DictReader(stream, restkey="", restval=None)
             lines = [dict(row) for row in reader]
             names = reader.fieldnames or []
+        if b"\0" in path.read_bytes():
+            raise csv.Error("it has a NUL")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise GralisError(f"{path} cannot be read as CSV in UTF-8 ({error}).") from error
     if "file" not in names:

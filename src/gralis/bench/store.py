@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,9 +30,16 @@ class Store:
             (self.path / "images").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _cannot(self.path, error) from error
-        known = _read(self.path / "run.json")
+        about = self.path / "run.json"
+        known = _read(about)
         if known is None:
-            self._write(self.path / "run.json", _sealed({"schema": _SCHEMA, "settings": self.settings}))
+            if about.exists():
+                warnings.warn(
+                    f"{about} cannot be read, so it is written anew; images count if they were made with the same "
+                    f"settings as now.",
+                    stacklevel=2,
+                )
+            self._write(about, _sealed({"schema": _SCHEMA, "settings": self.settings}))
         elif known.get("schema") != _SCHEMA:
             raise GralisError(f"{self.path} has schema {known.get('schema')}, this gralis writes {_SCHEMA}.")
         else:
@@ -66,7 +74,10 @@ class Store:
 
     def ledger(self, name: str) -> Path:
         """Where the explanation of an image is, if it was kept."""
-        (self.path / "ledgers").mkdir(exist_ok=True)
+        try:
+            (self.path / "ledgers").mkdir(exist_ok=True)
+        except OSError as error:
+            raise _cannot(self.path / "ledgers", error) from error
         return self.path / "ledgers" / f"{_hashed(name)}.gralis"
 
     def _key(self, name: str, digest: str) -> str:

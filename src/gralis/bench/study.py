@@ -29,8 +29,10 @@ from gralis.methods.method import Task, Words
 from gralis.methods.run import FROM_LEDGER, METHODS
 from gralis.plans import whole
 from gralis.problem import Problem
+from gralis.recipes import RECIPES
 from gralis.targets import Target
 
+ANNOTATED = ("pointing_game", "iou", "mass_inside")  # for images with an annotation
 #: The order of the paper; the repeated ones are for the first few images only.
 METRICS: Mapping[str, Callable[..., Score]] = MappingProxyType(
     {
@@ -38,6 +40,7 @@ METRICS: Mapping[str, Callable[..., Score]] = MappingProxyType(
         for name in (
             *("deletion", "insertion", "road_morf", "road_lerf", "road_gap", "infidelity", "completeness"),
             *("gini", "entropy", "locality", "max_sensitivity", "stability", "model_randomisation"),
+            *ANNOTATED,
         )
     }
 )
@@ -53,16 +56,18 @@ _COUNTS = {"max_sensitivity": "n_perturbations", "stability": "n_runs", "model_r
 class Study:
     """Methods, metrics and what they have in common.
 
-    `metrics`: names of `gralis.faithfulness`; "deletion:blur" is deletion with the baseline "blur". `readout`: which
-    function of the logits methods explain; `score_readout`: which one the curves follow (a probability has the same
-    scale on every image). The repeated metrics run on the first `repeats_on` images, `n_repeats` times each.
+    `metrics`: names of `gralis.faithfulness`; "deletion:blur" is deletion with the baseline "blur", "deletion:0" with
+    zeros; in "stability:blur" it is the method that has that baseline. `readout`: which function of the logits methods
+    explain; `score_readout`: which one the curves follow (a probability has the same scale on every image). The
+    repeated metrics run on the first `repeats_on` images, `n_repeats` times each; `pointing_game`, `iou` and
+    `mass_inside` on those with an annotation.
 
     >>> Study(methods=("gralis", "random"), metrics=("deletion:blur",)).metrics
     ('deletion:blur',)
     """
 
     methods: tuple[str, ...] = tuple(METHODS)
-    metrics: tuple[str, ...] = tuple(name for name in METRICS if name != "road_gap")
+    metrics: tuple[str, ...] = tuple(name for name in METRICS if name not in ("road_gap", *ANNOTATED))
     readout: str = "logit"
     score_readout: str = "probability"
     baseline: float | str = 0.0
@@ -79,15 +84,17 @@ class Study:
         for field, allowed in (("methods", METHODS), ("metrics", METRICS)):
             chosen = getattr(self, field)
             for name in chosen if chosen else ("nothing",):
-                if name.partition(":")[0] not in allowed:
+                if (parsed(name)[0] if field == "metrics" else name) not in allowed:
                     raise bad(field, "Study", f"made of {', '.join(allowed)}", repr(name))
             if len(set(chosen)) < len(chosen):
                 raise bad(field, "Study", "different names", ", ".join(chosen))
+        for metric in self.metrics:
+            _require_replacement(metric)
         for name in ("readout", "score_readout"):
             if getattr(self, name) not in _READOUTS:
                 raise bad(name, "Study", f"one of {', '.join(_READOUTS)}", repr(getattr(self, name)))
         for name, least in _LEAST:
-            whole(getattr(self, name), name, least)
+            whole(getattr(self, name), name, least, "Study")
 
     @property
     def kernel(self) -> Kernel:
@@ -114,10 +121,11 @@ def measure(
     found, failed = here.attributions(ledger_path)
     scores = []
     for metric in study.metrics:
-        if metric in REPEATED and not repeated:
+        name = parsed(metric)[0]
+        if (name in REPEATED and not repeated) or (name in ANNOTATED and item.annotation is None):
             continue
         for method in study.methods:
-            if metric == "completeness" and method in _NO_UNIT:
+            if name == "completeness" and method in _NO_UNIT:
                 continue
             if method in failed:
                 scores.append({"method": method, "metric": metric, "error": failed[method]})
@@ -157,12 +165,15 @@ class _Here:
         failed: dict[str, str] = {}
         ledger = None
         if FROM_LEDGER & set(self.study.methods):
-            with self._timed("ledger"):
-                task = replace(Task(**self._common(), budget=self.study.budget), seed=self.seed)
-                ledger = task.explain(self.model, self.item.x, self.study.kernel)
-                if ledger_path is not None:
-                    ledger.save(ledger_path)
-        for name in self.study.methods:
+            try:
+                with self._timed("ledger"):
+                    task = replace(Task(**self._common(), budget=self.study.budget), seed=self.seed)
+                    ledger = task.explain(self.model, self.item.x, self.study.kernel)
+                    if ledger_path is not None:
+                        ledger.save(ledger_path)
+            except GralisError as error:
+                failed = {name: str(error) for name in self.study.methods if name in FROM_LEDGER}
+        for name in [name for name in self.study.methods if name not in failed]:
             try:
                 with self._timed(name):
                     found |= self.repeats.run([name], self.model, self.item.x, seed=self.seed, ledger=ledger)
@@ -171,16 +182,19 @@ class _Here:
         return found, failed
 
     def score(self, metric: str, method: str, attribution: Attribution) -> dict[str, Any]:
-        name, _, baseline = metric.partition(":")
+        name, baseline = parsed(metric)
         curve = name in _CURVES
         options = {**self._common(), "target": self.score_goal if curve else self.goal, "seed": self.seed}
-        if name.startswith("road") and not baseline:
+        if name.startswith("road") and baseline is None:
             del options["baseline"]  # its own imputation
         for key, value in self._own(name, method, baseline):
             options[key] = value
         try:
             with self._timed(metric):
-                if name == "infidelity" and not baseline:
+                if name in REPEATED and baseline is not None:
+                    again = self.repeats.method(method)
+                    attribution = again(self.model, self.item.x, seed=self.seed, baseline=baseline)
+                if name == "infidelity" and baseline is None:
                     return {"value": self._infidelity(attribution, method in _NO_UNIT), "better": "lower"}
                 score = METRICS[name](self.model, self.item.x, attribution, **options)
         except GralisError as error:
@@ -193,7 +207,8 @@ class _Here:
     def _infidelity(self, attribution: Attribution, normalise: bool) -> float:
         """What F loses without random sets is the same for every method: it is evaluated once."""
         if self._losses is None:
-            with case(self.model, self.item.x, attribution, {**self._common(), "seed": self.seed}) as found:
+            asked: Words = {**self._common(), "seed": self.seed}
+            with case(faithfulness.infidelity, self.model, self.item.x, attribution, asked) as found:
                 self._losses = losses(found)
         return misfit(*self._losses, attribution.values, normalise)
 
@@ -205,14 +220,16 @@ class _Here:
         finally:
             self.timings[what] = round(self.timings.get(what, 0.0) + time.perf_counter() - start, 4)
 
-    def _own(self, name: str, method: str, baseline: str) -> Iterator[tuple[str, Any]]:
+    def _own(self, name: str, method: str, baseline: float | str | None) -> Iterator[tuple[str, Any]]:
         """What only some metrics take."""
-        if baseline:
+        if baseline is not None:
             yield "baseline", baseline
         if name in ("deletion", "insertion"):
             yield "steps", self.study.steps
         if name == "infidelity":
             yield "normalise", method in _NO_UNIT
+        if name in ANNOTATED:
+            yield "annotation", self.item.annotation
         if name in REPEATED:
             yield "method", self.repeats.method(method)
             yield "budget", self.study.budget
@@ -225,6 +242,26 @@ class _Here:
             "features": self.item.features,
             "batch_size": self.study.batch_size,
         }
+
+
+def parsed(metric: str) -> tuple[str, float | str | None]:
+    """The name of a metric, and by what it replaces if that is said.
+
+    >>> parsed("gini"), parsed("deletion:blur"), parsed("deletion:0")
+    (('gini', None), ('deletion', 'blur'), ('deletion', 0.0))
+    """
+    name, colon, text = metric.partition(":")
+    try:
+        return name, float(text) if colon else None
+    except ValueError:
+        return name, text
+
+
+def _require_replacement(metric: str) -> None:
+    name, by = parsed(metric)
+    allowed = (*RECIPES, *(() if name in REPEATED else ("noisy-linear",)))  # which no method can start from
+    if by is not None and (by not in allowed if isinstance(by, str) else not math.isfinite(by)):
+        raise bad("metrics", "Study", f"names with a number or {', '.join(allowed)} after ':', if any", repr(metric))
 
 
 def _readout(how: str, k: Target) -> Target:

@@ -47,6 +47,41 @@ def rows(records: Iterable[Mapping[str, Any]], group: str = "patient") -> list[R
     return found
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A method, or a metric of a method, that failed on some of the images that it was tried on.
+
+    >>> print(Failure("road_morf of gradcam", 2, 3, "why"))
+    road_morf of gradcam failed on 2 of 3 images: why
+    """
+
+    what: str
+    n_failed: int
+    n_images: int
+    error: str  # of the first
+
+    def __str__(self) -> str:
+        return f"{self.what} failed on {self.n_failed} of {self.n_images} images: {self.error}"
+
+
+def failures(records: Iterable[Mapping[str, Any]]) -> list[Failure]:
+    """What failed where the image itself did not; a method that failed is named once, not for every metric."""
+    outcomes: dict[str, dict[str, str]] = {}  # image by image, "" where all was well
+    for record in records:
+        for score in record.get("scores", ()):
+            method, error = score["method"], score.get("error", "")
+            made = method in record["attributions"]
+            outcomes.setdefault(method, {})[record["image"]] = "" if made else error
+            if made:
+                outcomes.setdefault(f"{score['metric']} of {method}", {})[record["image"]] = error
+    found = []
+    for what, by_image in outcomes.items():
+        errors = [error for error in by_image.values() if error]
+        if errors:
+            found.append(Failure(what, len(errors), len(by_image), errors[0]))
+    return found
+
+
 def write_tables(records: Sequence[Mapping[str, Any]], out: Path, group: str = "patient") -> list[Path]:
     """scores, curves, attributions and timings of all images, the means and the paired tests."""
     from gralis.bench.statistics import Comparison, Mean, comparisons, means

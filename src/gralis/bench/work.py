@@ -22,6 +22,7 @@ from gralis.bench.source import Source
 from gralis.bench.store import Store
 from gralis.bench.study import Study, measure
 from gralis.errors import GralisError
+from gralis.models.layer import Layer
 from gralis.plans import whole
 from gralis.version import __version__
 
@@ -68,9 +69,11 @@ def run(
     terminal. `keep_ledgers`: the explanation that the methods read is kept for every image, in `Store.ledger(name)`.
     """
     names = list(source.names())
-    n_workers = whole(os.cpu_count() or 1 if workers is None else workers, "workers", 1)
+    n_workers = whole(os.cpu_count() or 1 if workers is None else workers, "workers", 1, "bench.run")
     with one_thread():
         model = _ready(make_model)
+        if study.layer is not None:
+            Layer.find(model, study.layer)
         about = {"model": fingerprint(model), "gralis": __version__}
         store = Store(out, {**study.settings(), **source.settings(), **about})
         digests = [f"{source.digest(index)} {index < study.repeats_on}" for index in range(len(names))]

@@ -9,12 +9,14 @@ from typing import Annotated
 
 import typer
 
+from gralis.archive import strict
 from gralis.cli import options
 from gralis.cli.model import load_model
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights
 from gralis.cli.outcome import BAD, DONE, one_line, say
 from gralis.cli.question import read_labels as read_names
 from gralis.cli.subjects import number_or_name
+from gralis.errors import GralisError
 from gralis.images import Preprocessing
 from gralis.recipes import RECIPES
 
@@ -34,7 +36,7 @@ def bench(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Tables, page and finished images; run again to go on.")],
     labels: Annotated[
         Path | None,
-        typer.Option(help="labels.csv: file, label, patient (what is independent), ...; else all pictures."),
+        typer.Option(help="labels.csv: file, label, patient (what is independent), annotation (mask); else all pictures."),
     ] = None,
     weights: Weights = None,
     methods: Annotated[str, typer.Option(help="Names between commas; all if left out.")] = "",
@@ -44,7 +46,7 @@ def bench(
         typer.Option(help="Names of the outputs, one per line: explain the label's class, not the predicted."),
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; one for each core if left out.")] = None,
-    limit: Annotated[int | None, typer.Option(help="The first pictures only.")] = None,
+    limit: Annotated[int | None, typer.Option(help="The first pictures only.", min=1)] = None,
     group: Annotated[str, typer.Option(help="The column of labels.csv that says what is independent.")] = "patient",
     segments: Annotated[int, typer.Option(help="Superpixels, about.", rich_help_panel=_IMAGES)] = 30,
     compactness: Annotated[float, typer.Option(help="Larger: squarer.", rich_help_panel=_IMAGES)] = 50.0,
@@ -71,11 +73,14 @@ def bench(
     debug: Debug = False,
 ) -> int:
     """Score methods by metrics over pictures: tidy tables, intervals, paired tests and one page."""
-    from gralis.bench import Pictures, Study, means, rows, run, write_page, write_tables
+    from gralis.bench import Pictures, Study, failures, means, rows, run, write_page, write_tables
     from gralis.bench.source import every_picture, read_labels
+    from gralis.bench.study import ANNOTATED, parsed
 
     preprocessing = Preprocessing(*options.size(size), options.numbers(mean, "--mean"), options.numbers(std, "--std"))
     lines = every_picture(images) if labels is None else read_labels(labels)
+    if group != "patient" and group not in lines[0]:
+        raise GralisError(f"--group must be a column of the labels: {', '.join(lines[0])}. Got {group!r}.")
     names = tuple(read_names(classes))
     source = Pictures(images, lines[:limit], preprocessing, segments, compactness, names)
     study = Study(
@@ -91,6 +96,9 @@ def bench(
         n_repeats=n_repeats,
         seed=seed,
     )
+    for metric in study.metrics:
+        if parsed(metric)[0] in ANNOTATED and "annotation" not in lines[0]:
+            raise GralisError(f"{metric} needs a column 'annotation' of the labels: {', '.join(lines[0])} are there.")
     make_model = partial(load_model, model, weights, allow_pickle=allow_pickle)
     records = run(study, source, make_model, out, workers=workers, progress=False if quiet else None)
     write_tables(records, out, group)
@@ -99,9 +107,12 @@ def bench(
     path = write_page(out / "page.html", records, title=f"{images.name}: {model}", facts=facts, group=group)
     for record in failed:
         say(f"{record['image']}: {record['error']}")
+    partly = failures(records)
+    for failure in partly:
+        say(str(failure))
     for one in means(rows(records, group)):
         spread = f"{one.mean:10.4g}  {one.low:10.4g} to {one.high:.4g}"
-        print(json.dumps(vars(one)) if as_json else f"{one.metric:<20} {one.method:<22} {spread}")
+        print(json.dumps(strict(vars(one))) if as_json else f"{one.metric:<20} {one.method:<22} {spread}")
     if not as_json and not quiet:
         print(f"written: {one_line(str(path))}")
-    return BAD if failed else DONE
+    return BAD if failed or any(failure.n_failed == failure.n_images for failure in partly) else DONE

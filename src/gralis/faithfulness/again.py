@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gralis.errors import bad
-from gralis.faithfulness.case import Case
-from gralis.labels import to_numpy
+from gralis.faithfulness.case import Case, finite
 from gralis.laws import Array
 from gralis.methods.method import BUDGET, Method
 from gralis.methods.run import METHODS
@@ -35,4 +34,9 @@ def again(
         seed=found.seed if seed is None else seed,
         budget=budget,
     )
-    return np.asarray(to_numpy(made.values), dtype=np.float64)
+    n = found.features.n_features
+    allowed = f"one that returns one finite number for each of {n} features"
+    values = finite(made, "method", "a metric", allowed)
+    if values.shape != (n,):
+        raise bad("method", "a metric", allowed, f"shape {values.shape}")
+    return values.astype(np.float64)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ from gralis.labels import describe, to_numpy
 from gralis.laws import Array, Masks
 from gralis.methods.method import BatchSize, Question, Words
 from gralis.models.protocol import Guarded, Points
-from gralis.plans import whole
 from gralis.problem import Problem
 from gralis.targets import check
 
@@ -126,40 +125,54 @@ class Case:
 
 
 @contextmanager
-def case(model: object, x: object, attribution: object, asked: Words, baseline: object = 0.0) -> Iterator[Case]:
+def case(
+    metric: Callable[..., object],
+    model: object,
+    x: object,
+    attribution: object,
+    asked: Words,
+    baseline: object = 0.0,
+) -> Iterator[Case]:
     """Everything checked, and the model in a session until the end; `baseline` is that of the metric."""
-    question = replace(Question(baseline=baseline), **asked)
+    question = Question.of(metric, {"baseline": baseline, **asked})
     baseline, features = question.baseline, question.features
     imputer = NoisyLinear() if isinstance(baseline, str) and baseline == "noisy-linear" else baseline
     noisy = isinstance(imputer, NoisyLinear)
     own = getattr(attribution, "features", None)
     over = own if features is None and isinstance(own, Features) else features
-    array = np.asarray(to_numpy(getattr(attribution, "values", attribution)))
+    array = finite(attribution, "attribution", "a metric", "finite numbers, one per feature or shaped like x")
     if over is None and array.ndim == 2 and getattr(x, "ndim", 2) > 2:  # one number per pixel
         over = np.arange(array.size).reshape(array.shape)
     one = check(question.target, "a metric")
     problem = Problem.build(model, x, baseline=0.0 if noisy else baseline, target=one, features=over)
     if isinstance(own, Features) and own.fingerprint() != problem.features.fingerprint():
         raise bad("features", "a metric", f"those of the attribution, {own}", f"{problem.features}")
-    whole(question.seed, "seed", 0)
-    _batch_size(question.batch_size, problem)
     values = _values(array, problem.features)
     found = Case(values, problem, imputer if isinstance(imputer, NoisyLinear) else None, question)
     with problem.model.session() if isinstance(problem.model, Guarded) else nullcontext():
         yield found
 
 
+def finite(given: object, parameter: str, owner: str, allowed: str, kinds: str = "fiu") -> NDArray[Any]:
+    """Numbers from outside, an attribution's values or an array: without gaps, NaN or infinities."""
+    try:
+        array = to_numpy(getattr(given, "values", given))
+    except (TypeError, ValueError, RuntimeError):
+        raise bad(parameter, owner, allowed, describe(given)) from None
+    if array.dtype.kind not in kinds or not np.isfinite(array).all():
+        raise bad(parameter, owner, allowed, describe(array))
+    return array
+
+
 def _batch_size(given: BatchSize, problem: Problem) -> int:
     """Large enough to make calls cheap, small enough for the cache."""
     if given != "auto":
-        return whole(given, "batch_size", 1)
+        return given
     return max(4, min(_MOST, _NUMBERS // sum(leaf.numel() for leaf in problem.x)))
 
 
 def _values(array: NDArray[np.generic], features: Features) -> Array:
     """One number per feature: as given, or summed up, with their signs, from numbers shaped like x."""
-    if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
-        raise bad("attribution", "a metric", "finite numbers, one per feature or shaped like x", describe(array))
     if array.shape == (features.n_features,):
         return array.astype(np.float64)
     shape = features.shapes[0]

@@ -39,7 +39,7 @@ def deletion(
     >>> deletion(lambda z: z @ torch.from_numpy(weights), np.ones(4), weights).value  # of 5, 1, -1, -1, 0
     0.375
     """
-    with case(model, x, attribution, asked) as found:
+    with case(deletion, model, x, attribution, asked) as found:
         here = found.at(level, "deletion")
         return _area("deletion", "lower", here, here.order(), steps, normalise, adding=False)
 
@@ -55,7 +55,7 @@ def insertion(
     **asked: Unpack[Words],
 ) -> Score:
     """The area under F(x' with the fraction t of largest attribution put back), t from 0 to 1; higher is better."""
-    with case(model, x, attribution, asked) as found:
+    with case(insertion, model, x, attribution, asked) as found:
         here = found.at(level, "insertion")
         return _area("insertion", "higher", here, here.order(), steps, normalise, adding=True)
 
@@ -70,7 +70,7 @@ def road_morf(
     **asked: Unpack[Words],
 ) -> Score:
     """ROAD, most relevant first: the mean of F over these fractions of imputed pixels; lower is better."""
-    with case(model, x, attribution, asked, NoisyLinear()) as found:
+    with case(road_morf, model, x, attribution, asked, NoisyLinear()) as found:
         here = found.at(level, "road_morf")
         return _road("road_morf", "lower", here, here.order(), fractions)
 
@@ -85,7 +85,7 @@ def road_lerf(
     **asked: Unpack[Words],
 ) -> Score:
     """ROAD, least relevant first: the mean of F over these fractions of imputed pixels; higher is better."""
-    with case(model, x, attribution, asked, NoisyLinear()) as found:
+    with case(road_lerf, model, x, attribution, asked, NoisyLinear()) as found:
         here = found.at(level, "road_lerf")
         return _road("road_lerf", "higher", here, here.order()[::-1], fractions)
 
@@ -100,7 +100,7 @@ def road_gap(
     **asked: Unpack[Words],
 ) -> Score:
     """LeRF - MoRF: how far F tells the least relevant pixels from the most relevant; higher is better."""
-    with case(model, x, attribution, asked, NoisyLinear()) as found:
+    with case(road_gap, model, x, attribution, asked, NoisyLinear()) as found:
         here = found.at(level, "road_gap")
         first = _road("road_morf", "lower", here, here.order(), fractions).curve
         last = _road("road_lerf", "higher", here, here.order()[::-1], fractions).curve
@@ -114,7 +114,7 @@ def _area(
     name: str, better: Better, here: Case, order: NDArray[np.int64], steps: int, normalise: bool, *, adding: bool
 ) -> Score:
     n = len(order)
-    counts = np.unique(np.round(np.linspace(0, n, min(n, whole(steps, "steps", 1)) + 1)).astype(np.int64))
+    counts = np.unique(np.round(np.linspace(0, n, min(n, whole(steps, "steps", 1, name)) + 1)).astype(np.int64))
     values = here.outputs(_first(order, counts) == adding)
     if normalise:
         empty, full = (values[0], values[-1]) if adding else (values[-1], values[0])

@@ -34,7 +34,7 @@ def infidelity(
     >>> infidelity(lambda z: z[:, 0] - 2 * z[:, 1], np.ones(2), np.array([1.0, -2.0])).value
     0.0
     """
-    with case(model, x, attribution, asked) as found:
+    with case(infidelity, model, x, attribution, asked) as found:
         sets, lost = losses(found, n_perturbations, removed)
         return Score("infidelity", misfit(sets, lost, found.values, normalise), "lower", n_forwards=found.n_forwards)
 
@@ -67,7 +67,7 @@ def completeness(
     >>> completeness(lambda z: z.sum(1), np.ones(4), np.array([1.0, 1.0, 1.0, 0.0])).value
     0.25
     """
-    with case(model, x, attribution, asked) as found:
+    with case(completeness, model, x, attribution, asked) as found:
         f_x, f_baseline = found.endpoints()
         if f_x == f_baseline:
             raise GralisError("F(x) = F(x'), so a residual has no scale; choose another baseline.")
@@ -77,7 +77,7 @@ def completeness(
 
 def _sets(removed: ArrayLike | None, n_perturbations: int, n_features: int, seed: int) -> NDArray[np.bool_]:
     if removed is None:
-        shape = (whole(n_perturbations, "n_perturbations", 1), n_features)
+        shape = (whole(n_perturbations, "n_perturbations", 1, "infidelity"), n_features)
         return np.random.default_rng(seed).random(shape) < 0.5
     sets = np.asarray(removed)
     if sets.ndim != 2 or sets.shape[1] != n_features or not len(sets) or not np.isin(sets, (0, 1)).all():

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.errors import bad
-from gralis.faithfulness.case import Case, case
+from gralis.faithfulness.case import Case, case, finite
 from gralis.faithfulness.score import Score
-from gralis.labels import to_numpy
 from gralis.methods.method import Words
 
 
@@ -30,7 +29,7 @@ def pointing_game(
     >>> pointing_game(lambda z: z.sum((1, 2)), np.ones((2, 2)), values, annotation=marked).value
     1.0
     """
-    with case(model, x, attribution, asked) as found:
+    with case(pointing_game, model, x, attribution, asked) as found:
         marked, painted = _marked(annotation, found, "pointing_game"), found.pixels().values
         return Score("pointing_game", float(marked[painted == painted.max()].mean()), "higher")
 
@@ -44,7 +43,7 @@ def iou(
     **asked: Unpack[Words],
 ) -> Score:
     """|top & annotation| / |top u annotation|, `top` being as many pixels of the largest attribution as were marked."""
-    with case(model, x, attribution, asked) as found:
+    with case(iou, model, x, attribution, asked) as found:
         marked, pixels = _marked(annotation, found, "iou"), found.pixels()
         top = np.zeros(len(marked), dtype=bool)
         top[pixels.order()[: int(marked.sum())]] = True
@@ -60,7 +59,7 @@ def mass_inside(
     **asked: Unpack[Words],
 ) -> Score:
     """The share of the positive attribution that lies in the annotation; a region's value is shared by its pixels."""
-    with case(model, x, attribution, asked) as found:
+    with case(mass_inside, model, x, attribution, asked) as found:
         marked, positive = _marked(annotation, found, "mass_inside"), np.maximum(found.picture().ravel(), 0.0)
         value = float(positive[marked].sum() / positive.sum()) if positive.any() else 0.0
         return Score("mass_inside", value, "higher")
@@ -68,8 +67,9 @@ def mass_inside(
 
 def _marked(annotation: object, found: Case, owner: str) -> NDArray[np.bool_]:
     """The annotation pixel by pixel, (H * W,)."""
-    marked, shape = to_numpy(annotation) != 0, found.features.shapes[0][-2:]
+    shape = found.features.shapes[0][-2:]
+    allowed = f"an array of shape {shape} with at least one pixel marked"
+    marked = finite(annotation, "annotation", owner, allowed, kinds="bfiu") != 0
     if marked.shape != shape or not marked.any():
-        got = f"shape {marked.shape}, {int(marked.sum())} pixels marked"
-        raise bad("annotation", owner, f"an array of shape {shape} with at least one pixel marked", got)
+        raise bad("annotation", owner, allowed, f"shape {marked.shape}, {int(marked.sum())} pixels marked")
     return np.asarray(marked.ravel())

@@ -30,11 +30,12 @@ def model_randomisation(
     budget: int = BUDGET,
     **asked: Unpack[Words],
 ) -> Score:
-    """The mean rank correlation (signed) with the attributions of randomised models; near 0 is right, lower is better.
+    """The mean |rank correlation| with the attributions of randomised models; 0 is right, lower is better.
 
     "cascading" randomises from the output layer down to the input, in at most `stages` steps, "full" all at once.
     Parameters become normal numbers of the same size (root mean square). It happens on a copy of the model. The
-    curve is the correlation over the share of layers that are random.
+    curve is the correlation, with its sign, over the share of layers that are random: the opposite order (-1) is as
+    little an effect of chance as the same one.
     """
     if not isinstance(model, nn.Module):
         raise bad("model", "model_randomisation", "a torch.nn.Module, which has parameters", kind(model))
@@ -45,10 +46,10 @@ def model_randomisation(
     layers = [part for part in twin.modules() if any(True for _ in part.parameters(recurse=False))][::-1]
     if not layers:
         raise bad("model", "model_randomisation", "a module with parameters", f"{kind(model)} without")
-    n_stages = 1 if mode == "full" else min(len(layers), whole(stages, "stages", 1))
+    n_stages = 1 if mode == "full" else min(len(layers), whole(stages, "stages", 1, "model_randomisation"))
     ends = np.round(np.linspace(0, len(layers), n_stages + 1)).astype(np.int64)
     correlations = np.empty(n_stages)
-    with case(model, x, attribution, asked) as found:
+    with case(model_randomisation, model, x, attribution, asked) as found:
         generator = torch.Generator().manual_seed(found.seed)
         for stage in range(n_stages):
             for layer in layers[ends[stage] : ends[stage + 1]]:
@@ -56,7 +57,7 @@ def model_randomisation(
             values = again(run, found, twin, x, budget=budget)
             correlations[stage] = agreement(found.values, values)
     curve = Curve(ends[1:] / len(layers), correlations)
-    return Score("model_randomisation", float(correlations.mean()), "lower", curve, note=mode)
+    return Score("model_randomisation", float(np.abs(correlations).mean()), "lower", curve, note=mode)
 
 
 def _randomise(layer: nn.Module, generator: torch.Generator) -> None:

@@ -34,14 +34,14 @@ def max_sensitivity(
     if isinstance(radius, bool) or not isinstance(radius, int | float | np.floating) or not 0 < radius < np.inf:
         raise bad("radius", "max_sensitivity", "a number > 0", repr(radius))
     run = method_of(method, "max_sensitivity")
-    with case(model, x, attribution, asked) as found:
+    with case(max_sensitivity, model, x, attribution, asked) as found:
         if len(found.problem.x) != 1:
             raise bad("x", "max_sensitivity", "one array", f"{len(found.problem.x)} of them")
         size = float(np.linalg.norm(found.values))
         if size == 0:
             raise GralisError("The attribution is zero, so a relative change of it has no meaning.")
         rng, leaf = np.random.default_rng(found.seed), found.problem.x[0]
-        moves = np.empty(whole(n_perturbations, "n_perturbations", 1))
+        moves = np.empty(whole(n_perturbations, "n_perturbations", 1, "max_sensitivity"))
         for number in range(len(moves)):
             step = torch.from_numpy(rng.uniform(-radius, radius, tuple(leaf.shape))).to(leaf)
             values = again(run, found, model, leaf + step, budget=budget)

@@ -23,7 +23,7 @@ def gini(
     >>> gini(lambda z: z.sum(1), np.ones(4), np.array([0.0, -3.0, 0.0, 0.0])).value
     0.75
     """
-    with case(model, x, attribution, asked) as found:
+    with case(gini, model, x, attribution, asked) as found:
         sizes = np.sort(np.abs(found.values))
         n, total = len(sizes), sizes.sum()
         value = float((2 * np.arange(1, n + 1) - n - 1) @ sizes / (n * total)) if total > 0 else 0.0
@@ -41,7 +41,7 @@ def entropy(
     >>> round(entropy(lambda z: z.sum(1), np.ones(4), np.array([1.0, -1.0, 0.0, 0.0])).value, 12)
     0.5
     """
-    with case(model, x, attribution, asked) as found:
+    with case(entropy, model, x, attribution, asked) as found:
         share = _shares(found.values)
         value = float(-(share * np.log(share)).sum() / np.log(len(found.values))) if len(found.values) > 1 else 0.0
         return Score("entropy", value, "lower")
@@ -58,7 +58,7 @@ def locality(
     The spread is the root mean squared distance of the pixels, weighted by |phi|, from their weighted centre. A pixel
     sums its channels with their signs before the magnitude is taken; a region's value is shared by its pixels.
     """
-    with case(model, x, attribution, asked) as found:
+    with case(locality, model, x, attribution, asked) as found:
         weights = np.abs(found.picture())
         flat = _spread(np.ones_like(weights))
         value = 0.0 if not weights.any() or flat == 0 else 1 - _spread(weights) / flat

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Literal, Unpack
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.again import again, method_of
-from gralis.faithfulness.case import case
+from gralis.faithfulness.case import case, finite
 from gralis.faithfulness.score import Score
-from gralis.labels import to_numpy
 from gralis.laws import Array
 from gralis.methods.method import BUDGET, Method, Words
 from gralis.plans import whole
@@ -34,10 +33,10 @@ def stability(
 
     The attribution is one run, `method` makes n_runs - 1 more with the seeds after this one. 0: nothing is random.
     """
-    if whole(n_runs, "n_runs", 1) < 2:
+    if whole(n_runs, "n_runs", 1, "stability") < 2:
         raise bad("n_runs", "stability", "a whole number >= 2", n_runs)
     run = method_of(method, "stability")
-    with case(model, x, attribution, asked) as found:
+    with case(stability, model, x, attribution, asked) as found:
         more = [again(run, found, model, x, seed=found.seed + number, budget=budget) for number in range(1, n_runs)]
         runs = np.stack([found.values, *more])
         size = float(np.linalg.norm(runs.mean(0)))
@@ -67,12 +66,15 @@ def rank_agreement(
     """
     if kind not in ("spearman", "kendall", "top"):
         raise bad("kind", "rank_agreement", "'spearman', 'kendall' or 'top'", repr(kind))
-    with case(model, x, attribution, asked) as found:
-        theirs = [np.asarray(to_numpy(getattr(other, "values", other)), dtype=np.float64) for other in others]
+    with case(rank_agreement, model, x, attribution, asked) as found:
+        allowed = f"a list of attributions of shape {found.values.shape}, all finite"
+        if not isinstance(others, Iterable):
+            raise bad("others", "rank_agreement", allowed, repr(others))
+        theirs = [finite(other, "others", "rank_agreement", allowed) for other in others]
         if not theirs or any(values.shape != found.values.shape for values in theirs):
-            shapes = [values.shape for values in theirs]
-            raise bad("others", "rank_agreement", f"attributions of shape {found.values.shape}", f"shapes {shapes}")
-        value = np.mean([agreement(found.values, values, kind, whole(k, "k", 1)) for values in theirs])
+            raise bad("others", "rank_agreement", allowed, f"shapes {[values.shape for values in theirs]}")
+        top = whole(k, "k", 1, "rank_agreement")
+        value = np.mean([agreement(found.values, values, kind, top) for values in theirs])
         return Score(f"rank_agreement ({kind})", float(value), "higher")
 
 

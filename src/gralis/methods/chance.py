@@ -20,7 +20,7 @@ def random(
     >>> random(lambda z: z.sum(1), np.ones(3), seed=1).values.round(2).tolist()
     [0.35, 0.82, 0.33]
     """
-    task = Task(**asked)
+    task = Task.of(random, asked)
     with task.evaluator(model, x) as evaluator:
         delta, features = delta_of(evaluator), evaluator.problem.features
     values = np.random.default_rng(task.seed).standard_normal(features.n_features)

@@ -33,7 +33,7 @@ def gralis(
     >>> gralis(lambda z: z[:, 0] * z[:, 1], torch.tensor([2.0, 3.0]), kernel=Uniform()).values.round(6).tolist()
     [1.5, 1.5]
     """
-    e = Task(**asked).explain(model, x, kernel)
+    e = Task.of(gralis, asked).explain(model, x, kernel)
     return Attribution(e.estimate, e.names, e.delta, repr(e.kernel), e.features)
 
 
@@ -43,7 +43,7 @@ def gralis_uniform(
     **asked: Unpack[TaskWords],
 ) -> Attribution:
     """GRALIS with the uniform kernel, the limit sigma -> infinity."""
-    e = Task(**asked).explain(model, x, Uniform())
+    e = Task.of(gralis_uniform, asked).explain(model, x, Uniform())
     return Attribution(e.estimate, e.names, e.delta, repr(e.kernel), e.features)
 
 
@@ -53,7 +53,7 @@ def singles(
     **asked: Unpack[TaskWords],
 ) -> Attribution:
     """v({i}) = F(x_i) - F(x'): every feature on its own, the limit sigma -> 0."""
-    return Task(**asked).explain(model, x).singles()
+    return Task.of(singles, asked).explain(model, x).singles()
 
 
 def kernel_shap(
@@ -62,7 +62,7 @@ def kernel_shap(
     **asked: Unpack[TaskWords],
 ) -> Attribution:
     """Shapley values by weighted least squares on the coalition values."""
-    return Task(**asked).explain(model, x).kernel_shap()
+    return Task.of(kernel_shap, asked).explain(model, x).kernel_shap()
 
 
 def lime(
@@ -74,7 +74,7 @@ def lime(
     **asked: Unpack[TaskWords],
 ) -> Attribution:
     """The coefficients of a ridge fit of v on 0/1 features, weighted by closeness to x."""
-    return Task(**asked).explain(model, x).lime(ridge, sigma)
+    return Task.of(lime, asked).explain(model, x).lime(ridge, sigma)
 
 
 def integrated_gradients(
@@ -89,14 +89,14 @@ def integrated_gradients(
     A ledger is read if it knows that path well (every coalition evaluated, or at least 32 points there) and n_nodes is
     not given; else the path is evaluated at n_nodes (64, or fewer if the budget says so) midpoints for every baseline.
     """
-    task = Task(**asked)
+    task = Task.of(integrated_gradients, asked)
     if task.ledger is not None and n_nodes is None and _knows_path(task.ledger):
         return task.explain(model, x).integrated_gradients()
     with task.evaluator(model, x) as evaluator:
         problem = evaluator.problem
         weights = problem.baselines.weights
-        most = max(1, whole(task.budget, "budget", 1) // len(weights))
-        rule = midpoint(min(_NODES, most) if n_nodes is None else whole(n_nodes, "n_nodes", 1))
+        most = max(1, task.budget // len(weights))
+        rule = midpoint(min(_NODES, most) if n_nodes is None else whole(n_nodes, "n_nodes", 1, "integrated_gradients"))
         rays = (np.ones((len(weights), problem.n_features), dtype=bool), np.zeros(len(weights)), 0)
         sheet = Sheet.of(*rays, *rule.on_rays(np.random.default_rng(0), len(weights)), baseline=np.arange(len(weights)))
         values = np.zeros(problem.n_features)

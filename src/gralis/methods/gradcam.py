@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from gralis.canonical.channels import activation_and_gradient, aggregate
 from gralis.errors import GralisError, bad
 from gralis.explainers import Attribution
-from gralis.features import resolve
 from gralis.labels import Shape
 from gralis.methods.map import Map
 from gralis.methods.method import Task, TaskWords, delta_of, known
@@ -45,15 +44,14 @@ def gradcam(
     >>> found.map.values.shape, found.values.shape, bool(abs(found.values.sum() - found.map.values.sum()) < 1e-6)
     ((6, 6), (2,), True)
     """
-    task = Task(**asked)
+    task = Task.of(gradcam, asked)
     found = gradcam_map(model, x, target=task.target, layer=layer, relu=relu, pre_activation=pre_activation)
     if task.ledger is None:
         with task.evaluator(model, x) as evaluator:
             delta, over = delta_of(evaluator), evaluator.problem.features
     else:
-        delta, over = task.ledger.delta, task.ledger.features
-        if task.features is not None:
-            over = resolve(task.features, [found.shape])
+        read = task.explain(model, x)
+        delta, over = read.delta, read.features
     return Cam(known(found.on(over), found.method), over.names, delta, f"at {found.layer}", over, map=found)
 
 
@@ -66,6 +64,7 @@ def gradcam_lin(
     **asked: Unpack[TaskWords],
 ) -> Cam:
     """GradCAM without its final ReLU: signed, and linear in F."""
+    Task.of(gradcam_lin, asked)  # what is wrong is said in this name
     return gradcam(model, x, layer=layer, relu=False, pre_activation=pre_activation, **asked)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypedDict, Unpack
+from dataclasses import dataclass, fields
+from inspect import signature
+from typing import Any, Literal, Protocol, Self, TypedDict, Unpack
 
 import numpy as np
 
+from gralis.endpoints import Leaves
 from gralis.errors import bad
 from gralis.estimators import Estimate
 from gralis.evaluate import Evaluator
@@ -16,10 +18,11 @@ from gralis.explain import explain
 from gralis.explainers import Attribution
 from gralis.explanation import Explanation
 from gralis.kernels import Gaussian, as_kernel
+from gralis.labels import describe as describe_value
 from gralis.laws import Array
 from gralis.plans import whole
 from gralis.problem import Problem
-from gralis.targets import Target, check
+from gralis.targets import Target, check, describe
 
 BatchSize = int | Literal["auto"]
 BUDGET = 1024
@@ -52,6 +55,25 @@ class Question:
     seed: int = 0
     batch_size: BatchSize = "auto"
 
+    @classmethod
+    def of(cls, function: Callable[..., object], words: Mapping[str, Any]) -> Self:
+        """What was asked of this function in these words; those that it does not have are a TypeError of its own."""
+        common = [field.name for field in fields(cls)]
+        for word in words:
+            if word not in common:
+                own = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+                allowed = ", ".join([*own, *common])
+                raise TypeError(f"{function.__name__}() has no parameter '{word}'; it has {allowed}.")
+        found = cls(**words)
+        found.require_numbers(function.__name__)
+        return found
+
+    def require_numbers(self, owner: str) -> None:
+        """Seed and batch size are what they must be."""
+        whole(self.seed, "seed", 0, owner)
+        if self.batch_size != "auto":
+            whole(self.batch_size, "batch_size", 1, owner)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Question):
@@ -60,13 +82,19 @@ class Task(Question):
     budget: int = BUDGET
     ledger: Explanation | None = None
 
+    def require_numbers(self, owner: str) -> None:
+        """So is the budget; and a ledger is one."""
+        super().require_numbers(owner)
+        whole(self.budget, "budget", 1, owner)
+        if self.ledger is not None and not isinstance(self.ledger, Explanation):
+            raise bad("ledger", owner, "an Explanation that explain returned, or None", describe_value(self.ledger))
+
     @contextmanager
     def evaluator(self, model: object, x: object) -> Iterator[Evaluator]:
         """The model ready to be evaluated on coalitions of these features; restored afterwards."""
         one = check(self.target, "a method")  # several are for `explain`
         problem = Problem.build(model, x, baseline=self.baseline, target=one, features=self.features)
-        size = None if self.batch_size == "auto" else whole(self.batch_size, "batch_size", 1)
-        evaluator = Evaluator([problem], batch_size=size)
+        evaluator = Evaluator([problem], batch_size=None if self.batch_size == "auto" else self.batch_size)
         with evaluator.session():
             yield evaluator
 
@@ -111,10 +139,19 @@ def known(values: Array, method: str) -> Estimate:
 
 
 def _require_same(ledger: Explanation, problem: Problem) -> None:
-    """A ledger given to a method must be one of the same input and the same features."""
-    same = ledger.features.fingerprint() == problem.features.fingerprint() and all(
-        np.array_equal(mine, theirs) for mine, theirs in zip(problem.endpoints.x, ledger.endpoints.x, strict=True)
-    )
-    if not same:
-        allowed = "an explanation of the same x and features"
-        raise bad("ledger", "a method", allowed, "one of another x or other features")
+    """A ledger given to a method must answer the same question; the model is not called for that."""
+    mine, theirs = problem.endpoints, ledger.endpoints
+    same = {
+        "x": _equal(mine.x, theirs.x),
+        "features": problem.features.fingerprint() == ledger.features.fingerprint(),
+        "baseline": _equal((*mine.baselines, mine.weights), (*theirs.baselines, theirs.weights)),
+        "target": describe(problem.targets[0]) == ledger.provenance["target"],
+        "model": problem.model_fingerprint() == ledger.provenance["hashes"]["model"],
+    }
+    wrong = " and ".join(name for name, right in same.items() if not right)
+    if wrong:
+        raise bad("ledger", "a method", f"an explanation of the same {wrong}", f"one of another {wrong}")
+
+
+def _equal(mine: Leaves, theirs: Leaves) -> bool:
+    return len(mine) == len(theirs) and all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))

@@ -9,7 +9,6 @@ import numpy as np
 from gralis.errors import BudgetError
 from gralis.explainers import Attribution
 from gralis.methods.method import Task, TaskWords, delta_of, known
-from gralis.plans import whole
 
 
 def occlusion(
@@ -22,11 +21,11 @@ def occlusion(
     >>> occlusion(lambda z: z[:, 0] * z[:, 1] + z[:, 1], np.array([2.0, 3.0])).values.tolist()
     [6.0, 9.0]
     """
-    task = Task(**asked)
+    task = Task.of(occlusion, asked)
     with task.evaluator(model, x) as evaluator:
         problem = evaluator.problem
         n, weights = problem.n_features, problem.baselines.weights
-        if n * len(weights) > whole(task.budget, "budget", 1):
+        if n * len(weights) > task.budget:
             raise BudgetError(
                 f"Occlusion takes one forward for every feature and baseline, {n * len(weights)} here, and "
                 f"budget={task.budget}; join coordinates with features=..., or raise the budget."

@@ -60,7 +60,7 @@ def run(
     for name in [*chosen, *options]:
         if name not in METHODS:
             raise bad("names", "methods.run", f"made of {', '.join(map(repr, METHODS))}", repr(name))
-    task = Task(**asked)
+    task = Task.of(run, asked)
     if task.ledger is None and FROM_LEDGER & set(chosen):
         task = replace(task, ledger=task.explain(model, x, kernel))
     if task.ledger is not None and task.features is None:

@@ -122,8 +122,8 @@ class Plan(Protocol):
     def settle(self, task: Task, probe: Probe) -> Schedule: ...
 
 
-def whole(value: object, name: str, least: int) -> int:
+def whole(value: object, name: str, least: int, owner: str = "explain") -> int:
     """A whole number >= least, or the sentence that says so."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise bad(name, "explain", f"a whole number >= {least}", repr(value))
+        raise bad(name, owner, f"a whole number >= {least}", repr(value))
     return int(value)
