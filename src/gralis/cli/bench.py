@@ -36,9 +36,7 @@ def bench(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Tables, page and finished images; run again to go on.")],
     labels: Annotated[
         Path | None,
-        typer.Option(
-            help="labels.csv: file, label, patient (what is independent), annotation (mask); else all pictures."
-        ),
+        typer.Option(help="labels.csv: file, label, patient (what is independent), annotation; else all pictures."),
     ] = None,
     weights: Weights = None,
     methods: Annotated[str, typer.Option(help="Names between commas; all if left out.")] = "",
