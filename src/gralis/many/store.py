@@ -28,6 +28,7 @@ from gralis.lock import Lock
 from gralis.many.tables import SCHEMA
 
 _NAME = re.compile(r"(values|inputs)/\d{8}\.parquet|ledgers/[0-9a-f]{32}\.gralis")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _FOLDERS = ("values", "inputs", "ledgers")
 
 
@@ -81,7 +82,11 @@ class Store:
     """Reads what is there. Only `writing` changes anything."""
 
     def __init__(self, path: str | Path) -> None:
+        if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
+            raise GralisError(f"The folder of a run must be a path, such as 'results'. Got {path!r} instead.")
         self.path = Path(path)
+        if self.path.is_file():
+            raise GralisError(f"{self.path} is a file, where the folder of a run must be; choose another with out=.")
         self.entries = Entries()
         self.settings: dict[str, Any] = {}
 
@@ -243,11 +248,12 @@ def told(path: Path) -> Iterator[None]:
 
 def _require_same(known: Mapping[str, Any], asked: Mapping[str, Any], path: Path) -> None:
     for name in sorted({*known, *asked}):
-        if known.get(name) != asked.get(name):
-            raise GralisError(
-                f"{path} holds a run with {name} = {known.get(name)}, and now it is {asked.get(name)}; "
-                f"go on with the same settings, or choose another folder with out=."
-            )
+        before, now = known.get(name), asked.get(name)
+        if before != now:
+            hashed = _SHA256.search(str(before)) or _SHA256.search(str(now))  # tells a reader nothing
+            differs = "different from what is given now" if hashed else f"= {before}, and now it is {now}"
+            advice = "go on with the same settings, or choose another folder with out="
+            raise GralisError(f"{path} holds a run with {name} {differs}; {advice}.")
 
 
 def _sync_folder(path: Path) -> None:
