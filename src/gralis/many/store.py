@@ -10,6 +10,7 @@ A block counts once its line is in the manifest, which is written after its file
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -239,15 +240,14 @@ def told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise GralisError(
-            f"Cannot write to {path}: {reason}. What was finished before is intact; make room, then run the same call "
-            f"again."
-        ) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = "make room, then run the same call again" if full else "run the same call again when it can be written"
+        sentence = f"Cannot write to {path}: {error.strerror or error}. What was finished before is intact; {advice}."
+        raise GralisError(sentence) from error
 
 
 def _require_same(known: Mapping[str, Any], asked: Mapping[str, Any], path: Path) -> None:
-    for name in sorted({*known, *asked}):
+    for name in sorted({*known, *asked}, key=lambda name: (not name.startswith("inputs."), name)):
         before, now = known.get(name), asked.get(name)
         if before != now:
             hashed = _SHA256.search(str(before)) or _SHA256.search(str(now))  # tells a reader nothing
