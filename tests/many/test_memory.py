@@ -26,7 +26,7 @@ def growth(n, width, budget):
     for k, row in enumerate(x):
         if k == 40:
             before = resident()
-        found = gralis.explain(net, row, target=k % 2, budget=budget, batch_size=64, seed=k, progress=False)
+        found = gralis.explain(net, row, target=k % 2, budget=budget, batch_size=1024, seed=k, progress=False)
         size = sum(array.nbytes for array in found.ledger.arrays().values())
     del found
     return resident() - before, size * n
