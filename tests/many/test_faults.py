@@ -86,7 +86,7 @@ def test_killed_at_any_moment_and_run_again_it_is_the_undisturbed_run(seed, tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 22))
 def test_killed_at_twenty_more_moments(seed, tmp_path, undisturbed):
-    check_killed(tmp_path / "out", undisturbed, random.Random(seed))
+    assert check_killed(tmp_path / "out", undisturbed, random.Random(seed)) >= 1
 
 
 def test_finished_blocks_are_not_computed_again(tmp_path, monkeypatch):

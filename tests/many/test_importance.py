@@ -1,5 +1,6 @@
 """global_importance against NumPy on all values at once, and against Sobol's closed form; sites against the pool."""
 
+import itertools
 import json
 
 import numpy as np
@@ -97,10 +98,50 @@ def test_what_would_tell_of_a_single_input_is_not_sent(tmp_path):
     found = global_importance(explained(network(), torch.randn(7, 4), tmp_path / "run", [0, 0, 0, 0, 0, 0, 1]))
     path = found.save(tmp_path / "sums.json")
     assert set(json.loads(path.read_text())["classes"]) == {"0"}
-    assert Importance.load(path).n_inputs == 7
+    assert Importance.load(path).n_inputs == 6  # with all 7, the seventh were 7 means - 6 means
     few = global_importance(explained(network(), torch.randn(3, 4), tmp_path / "few"))
     with pytest.raises(GralisError, match="fewer than least=5"):
         few.save(tmp_path / "few.json")
+
+
+@pytest.mark.parametrize("labels", ["0000011", "00000111112222", "0000011112222", "000001..", "00000.....1", "00000"])
+def test_no_group_of_fewer_than_five_comes_out_by_subtraction(tmp_path, labels):
+    """Everything that sums and differences of the groups in a file can give is over nobody, or over five at least."""
+    x = torch.randn(len(labels), 4, generator=torch.Generator().manual_seed(9))
+    inputs = [row if label == "." else (row, label) for row, label in zip(x, labels, strict=True)]
+    found = global_importance(gralis.explain_many(network(), inputs, out=tmp_path / "run", target=0, **OPTIONS))
+    assert found.n_inputs == len(labels)
+    sent = Importance.load(found.save(tmp_path / "sums.json"))
+    groups = list(sent.classes.values())
+    for chosen in itertools.product([0, 1], repeat=len(groups)):
+        left = sent.n_inputs - sum(keep * group.n for keep, group in zip(chosen, groups, strict=True))
+        assert left == 0 or left >= 5
+    phi = np.stack(list(found_values(tmp_path / "run").values()))
+    rest = sent.n_inputs * sent.mean - sum(group.n * group.mean for group in groups)  # the attack
+    hidden = [k for k, label in enumerate(labels) if label not in sent.classes]
+    assert set(sent.classes) == {label for label in labels if label != "." and labels.count(label) >= 5}
+    expected = phi[hidden].sum(0) if len(hidden) >= 5 else np.zeros(4)
+    assert rest == pytest.approx(expected, abs=1e-9)
+
+
+def found_values(folder):
+    table, found = gralis.many.Results(folder).values_table().to_pydict(), {}
+    for name, value in zip(table["input"], table["phi"], strict=True):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def test_bad_ways_to_save_and_merge_are_one_sentence(run, tmp_path):
+    found = global_importance(run[0])
+    for call, sentence in (
+        (lambda: found.save(tmp_path / "absent" / "sums.json"), "absent does not exist"),
+        (lambda: found.save(tmp_path / "sums.json", least="a"), "'least' parameter"),
+        (lambda: found.save(tmp_path / "sums.json", least=0), "'least' parameter"),
+        (lambda: found.merge(3), "'other' parameter of Importance.merge"),
+    ):
+        with pytest.raises(GralisError, match=sentence):
+            call()
+    assert not list(tmp_path.iterdir())
 
 
 def test_bad_sums_and_features_that_differ_are_one_sentence(run, tmp_path):
@@ -116,6 +157,10 @@ def test_bad_sums_and_features_that_differ_are_one_sentence(run, tmp_path):
         {"classes": 3},
         {"everyone": {**known["everyone"], "mean": [1, 2]}},
         {"everyone": {**known["everyone"], "n": -1}},
+        {"everyone": {**known["everyone"], "n": True}},
+        {"everyone": {**known["everyone"], "n": 6}},  # fewer than in the classes
+        {"everyone": {**known["everyone"], "squares": [-1, 1, 1, 1]}},
+        {"everyone": {**known["everyone"], "f_squares": -1.0}},
         {"everyone": {**known["everyone"], "f_mean": "high"}},
     ):
         path.write_text(json.dumps({**known, **change}))

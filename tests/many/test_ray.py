@@ -1,8 +1,12 @@
 """The Ray engine: the same results as in one process, whatever happens to the workers."""
 
+import contextlib
 import os
+import random
 import signal
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -87,6 +91,73 @@ def test_a_worker_that_dies_is_replaced_and_its_inputs_are_done_again(cluster, t
     else:
         assert found.n_failures == 0
         assert phi(found) == pytest.approx(phi(calm), abs=1e-6)
+
+
+def check_killed_workers(folder, rng):
+    """Two workers die at random moments (three deaths over one block would be too many); how many kills landed."""
+    marks, kills = folder / "marks", []
+    marks.mkdir()
+    ended = threading.Event()
+
+    def killer():
+        while len(kills) < 2 and not ended.wait(0.02):
+            alive = [int(path.name) for path in marks.iterdir() if int(path.name) not in (*kills, os.getpid())]
+            if alive:
+                time.sleep(rng.random() * 0.4)
+                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                    os.kill(victim := rng.choice(alive), signal.SIGKILL)
+                    kills.append(victim)
+
+    thread = threading.Thread(target=killer)
+    thread.start()
+    options = {"target": 0, "budget": 120, "block_size": 2, "progress": False}
+    try:
+        found = gralis.explain_many(
+            small.Marked(marks), small.inputs(), out=folder / "ray", engine="ray", workers=2, **options
+        )
+    finally:
+        ended.set()
+        thread.join()
+    calm = gralis.explain_many(small.network(), small.inputs(), out=folder / "local", **options)
+    assert found.n_failures == 0
+    assert list(found.ids) == list(calm.ids)
+    assert phi(found) == pytest.approx(phi(calm), abs=1e-6)
+    assert len({path.name for path in marks.iterdir()} - set(map(str, kills))) >= 1  # others did the rest
+    return len(kills)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_workers_killed_at_random_moments(cluster, tmp_path, seed):
+    assert check_killed_workers(tmp_path, random.Random(seed)) >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 14))
+def test_workers_killed_at_more_random_moments(cluster, tmp_path, seed):
+    assert check_killed_workers(tmp_path, random.Random(seed)) >= 1
+
+
+class Spoiled(nn.Module):
+    """Works where it was made, and nowhere else: it raises there, or kills its process."""
+
+    def __init__(self, deadly):
+        super().__init__()
+        self.net, self.home, self.deadly = nn.Linear(12, 1), os.getpid(), deadly
+
+    def forward(self, x):
+        if os.getpid() != self.home and len(x) > 2:
+            if self.deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise RuntimeError("not here")
+        return self.net(x)
+
+
+@pytest.mark.parametrize(("deadly", "sentence"), [(False, "A worker failed: .*not here"), (True, "A worker died")])
+def test_what_ends_a_worker_of_one_split_input_is_one_sentence(cluster, deadly, sentence):
+    from gralis.many import explain_split
+
+    with pytest.raises(GralisError, match=sentence):
+        explain_split(Spoiled(deadly).eval(), torch.linspace(-1, 1, 12), workers=1, budget=400, progress=False)
 
 
 def test_a_model_that_cannot_travel_is_one_sentence_at_once(cluster, tmp_path):

@@ -105,6 +105,7 @@ def batch(
     """Explain every picture of a folder, or every row of a table; what is finished stays, whatever happens."""
     features: Any = None
     if inputs.is_dir():
+        _only_tables({"--id": id_column, "--label": label_column, "--drop": drop, "--target label": target == "label"})
         height, width = options.size(size)
         shape = Preprocessing(height, width, options.numbers(mean, "--mean"), options.numbers(std, "--std"))
         source = folder(inputs, size=(height, width), mean=shape.mean, std=shape.std)
@@ -137,6 +138,12 @@ def batch(
         progress=False if quiet else None,
     )
     return _close(found, as_json)
+
+
+def _only_tables(asked: dict[str, Any]) -> None:
+    for option, given in asked.items():
+        if given:
+            raise GralisError(f"{option} is for tables: pictures are named by their files and have no label.")
 
 
 def _close(found: Results, as_json: bool) -> int:

@@ -4,7 +4,7 @@ items, files   inputs of any kind as a stream         work        what a worker 
 blocks         which inputs belong together           local, ray_engine   who does the work
 store          the folder: nothing lost, none twice   result      the folder, read
 tables         Parquet, with a version                importance  the whole data set in a few numbers
-split          one giant input over many workers
+rows           CSV and Parquet, row by row            split       one giant input over many workers
 """
 
 from gralis.many.explain_many import explain_many

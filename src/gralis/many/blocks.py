@@ -42,7 +42,7 @@ def blocks(items: Iterable[Item], size: int) -> Iterator[Block]:
 
 
 def seed_of(seed: int, ids: Sequence[str]) -> int:
-    """The seed of inputs that share rays: a hash of the run's seed and their ids.
+    """The seed of a block: a hash of the run's seed and all its ids, also of inputs that turn out to fail.
 
     >>> seed_of(0, ["a"]) == seed_of(0, ["a"]), seed_of(0, ["a"]) == seed_of(0, ["b"]), seed_of(0, ["a"]) < 2**63
     (True, False, True)

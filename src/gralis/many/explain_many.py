@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import sys
 import warnings
@@ -23,7 +24,7 @@ from gralis.features import Features
 from gralis.many import local
 from gralis.many.blocks import Block, blocks
 from gralis.many.items import as_source
-from gralis.many.result import Results
+from gralis.many.result import Failure, Results, failures_of
 from gralis.many.store import Store
 from gralis.many.tables import arrow
 from gralis.many.work import Done, Question
@@ -73,6 +74,10 @@ def explain_many(
     with failures again. ledgers=True keeps whole explanations, residuals=True splits every residual.
     """
     arrow()
+    flags = {"ledgers": ledgers, "residuals": residuals, "strict": strict, "retry": retry}
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise bad(name, "explain_many", "True or False", repr(flag))
     question = _question(target, ledgers, residuals, options)
     source = as_source(inputs, ids)
     if source.features is not None and question.given["features"] is None and question.given["layer"] is None:
@@ -82,7 +87,8 @@ def explain_many(
     store = Store(out)
     if options.get("seed", 0) is None:
         question = replace(question, given={**question.given, "seed": _seed_of(store, question.given["seed"])})
-    with store.writing(_settings(model, question, size)), Progress(options.get("progress"), source.total) as progress:
+    settings = _settings(model, question, size) | {f"inputs.{name}": one for name, one in source.settings.items()}
+    with store.writing(settings), Progress(options.get("progress"), source.total) as progress:
         last = -1
 
         def todo() -> Iterator[Block]:
@@ -93,12 +99,13 @@ def explain_many(
                 if entry is None or (retry and entry.failed):
                     yield block
                 else:
+                    if strict:
+                        _stop_at(failures_of(store, block.number))
                     progress.skip(len(block.items))
 
         def keep(done: Done) -> None:
-            if strict and done.failures:
-                name, why = done.failures[0]
-                raise GralisError(f"Input {name!r} cannot be explained: {why}")
+            if strict:
+                _stop_at([Failure(*failure) for failure in done.failures])
             store.commit(done.block, done.ids, len(done.failures), done.seconds, done.files)
             progress.add(len(done.ids), len(done.failures))
 
@@ -115,26 +122,33 @@ def explain_many(
     return found
 
 
+def _stop_at(failures: list[Failure]) -> None:
+    if failures:
+        raise GralisError(f"Input {failures[0].id!r} cannot be explained: {failures[0].reason}")
+
+
 def _question(target: Any, ledgers: bool, residuals: bool, options: Choices) -> Question:
     given = complete({**options, "target": None}, "explain_many")
     for name in _PER_CLOCK:
-        if options.get(name) not in (None, "raise"):
+        asked = options.get(name)
+        if asked is not None and not (isinstance(asked, str) and asked == "raise"):
             raise bad(name, "explain_many", "left out, because results would depend on the clock", options.get(name))
-    if target not in ("predicted", "label"):
+    if not (isinstance(target, str) and target in ("predicted", "label")):
         check(target, "explain_many")
     given["seed"] = Options.checked(given).seed
     return Question(given, target, bool(ledgers), bool(residuals))
 
 
 def _engine(engine: object, workers: int | None, address: str | None) -> Engine:
-    if engine == "local":
-        if workers not in (None, 1) or address is not None:
-            raise bad("workers", "explain_many", "1 with engine='local'", workers or address, "Use engine='ray'.")
+    n = None if workers is None else whole(workers, "workers", 1)
+    if isinstance(engine, str) and engine == "local":
+        if n not in (None, 1) or address is not None:
+            raise bad("workers", "explain_many", "1 with engine='local'", n or address, "Use engine='ray'.")
         return local.run
-    if engine == "ray":
+    if isinstance(engine, str) and engine == "ray":
         from gralis.many.ray_engine import RayEngine
 
-        return RayEngine(None if workers is None else whole(workers, "workers", 1), address).run
+        return RayEngine(n, address).run
     raise bad("engine", "explain_many", "'local' or 'ray'", repr(engine))
 
 
@@ -155,7 +169,8 @@ def _text(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Features):
-        return value.fingerprint()
+        told = json.dumps([value.fingerprint(), value.names, value.discrete.tolist()])
+        return hashlib.sha256(told.encode()).hexdigest()
     if isinstance(value, Sample):
         return ["sample", _text(value.X), repr(value)]
     if isinstance(value, torch.Tensor):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -14,11 +13,12 @@ import numpy as np
 from gralis.errors import GralisError, bad
 from gralis.features import columns
 from gralis.laws import Array
-from gralis.many.items import Given, Item, Source, name_of, named_twice
+from gralis.many.items import Given, Item, Source, label_of, name_of, named_twice
+from gralis.many.rows import count_rows, numbers, ragged, read_rows
+from gralis.many.tables import written
 
 _PICTURES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
 _TABLES = {".csv", ".tsv", ".parquet", ".pq"}
-_ROWS = 1024  # of a Parquet file at a time
 
 
 def source_of_path(path: Path) -> Source:
@@ -42,47 +42,89 @@ def folder(
     """The pictures below a folder, by name; an id is the path within the folder, its first part is no label.
 
     Upright by EXIF, the largest centred part of the size's shape, then (value - mean) / std. More than 64 million
-    pixels are refused, and so is a file that a link has outside the folder.
+    pixels are refused, and so is a file that a link has outside the folder. Bytes of a name that are not UTF-8 are
+    written as \\\\udcff in its id.
     """
     from gralis.images import Preprocessing
 
-    root = Path(path).resolve()
+    root = _path(path, "folder").resolve()
     if not root.is_dir():
         raise GralisError(f"There is no folder {path}.")
-    height, width = (size, size) if isinstance(size, int) else size
-    preprocessing = Preprocessing(height, width, tuple(mean), tuple(std))
-    names = sorted(_below(root))
-    if not names:
+    height, width = _size(size)
+    preprocessing = Preprocessing(height, width, _colours(mean, "mean"), _colours(std, "std"))
+    found = sorted(_below(root))
+    if not found:
         raise GralisError(f"There is no picture in {path} ({', '.join(sorted(_PICTURES))} are read).")
-    return Source(lambda: (Item(n, partial(_picture, preprocessing, root, n), True) for n in names), len(names))
+    names = {written(name): name for name in found}  # by id
+    if len(names) < len(found):
+        raise GralisError(f"Two pictures in {path} have names that are written alike; rename one of them.")
+
+    def begin() -> Iterator[Item]:
+        return (Item(own, partial(_picture, preprocessing, root, name), True) for own, name in names.items())
+
+    settings = {"size": [height, width], "mean": list(preprocessing.mean), "std": list(preprocessing.std)}
+    return Source(begin, len(names), settings=settings)
 
 
 def table(path: str | Path, *, id: str | None = None, label: str | None = None, drop: Sequence[str] = ()) -> Source:
-    """The rows of a CSV or Parquet file, one feature per column; `id` and `label` name columns that are not inputs."""
-    path = Path(path)
+    """The rows of a CSV or Parquet file, one feature per column; `id` and `label` name columns that are not inputs.
+
+    A row that is not what it should be (a cell that is no number, too few cells, no id) is an input that fails; where
+    its id is missing, it is called after its number, "row 7".
+    """
+    path = _path(path, "table")
+    return _table(path, id, label, drop, count_rows)
+
+
+def means(path: str | Path, *, drop: Sequence[str] = ()) -> Array:
+    """The mean of every column of a table over the rows that can be read, one by one: a baseline for its rows."""
+    total, n, wrong = 0.0, 0, None
+    for item in _table(_path(path, "means"), None, None, drop, lambda _: None):
+        try:
+            total, n = total + item.make().x, n + 1
+        except GralisError as error:
+            wrong = wrong or error
+    if not n:
+        raise wrong or bad("path", "means", "a table with at least one row", "none")
+    return np.asarray(total / n)
+
+
+def _table(path: Path, id: str | None, label: str | None, drop: Sequence[str], count: Any) -> Source:
     if not path.is_file():
         raise GralisError(f"There is no file {path}.")
-    names = next(iter(_rows(path)))
+    if isinstance(drop, str) or not isinstance(drop, Sequence):
+        raise bad("drop", "table", "a list of column names", repr(drop))
+    names = next(read_rows(path))
     for name in [*drop, *(one for one in (id, label) if one is not None)]:
         if name not in names:
             raise GralisError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:8]))}.")
     kept = [i for i, name in enumerate(names) if name not in drop and name not in (id, label)]
     if not kept:
         raise GralisError(f"{path} has no columns to explain.")
+    used = [names[i] for i in kept]
 
     def begin() -> Iterator[Item]:
-        rows, seen = _rows(path), set[str]()
+        rows, seen = read_rows(path), set[str]()
         next(rows)
         for number, row in enumerate(rows):
-            name = str(number) if id is None else name_of(row[names.index(id)])
+            where = f"{path.name}: row {number}"
+            wrong = ragged(row, names, where)
+            own = None if id is None or wrong else row[names.index(id)]
+            if id is not None and not wrong and own in (None, ""):
+                wrong = GralisError(f"{where} has no id in column {id!r}.")
+            name = str(number) if id is None else f"row {number}" if wrong else name_of(own)
             if id is not None and name in seen:
                 raise named_twice(name)
             if id is not None:
                 seen.add(name)
-            own = None if label is None else str(row[names.index(label)])
-            yield Item(name, partial(_row, path, number, [names[i] for i in kept], [row[i] for i in kept], own), True)
+            if wrong:
+                yield Item(name, partial(_refuse, wrong), True)
+                continue
+            about = None if label is None else label_of(row[names.index(label)])
+            yield Item(name, partial(_row, [row[i] for i in kept], used, where), True, about)
 
-    return Source(begin, None, columns([names[i] for i in kept]))
+    settings = {"id": id, "label": label, "columns": used}
+    return Source(begin, count(path), columns(used), settings)
 
 
 def _below(root: Path) -> Iterator[str]:
@@ -101,60 +143,31 @@ def _picture(preprocessing: Any, root: Path, name: str) -> Given:
     return Given(preprocessing.tensor(preprocessing.picture(path)))
 
 
-def _row(path: Path, number: int, names: Sequence[str], cells: Sequence[Any], label: str | None) -> Given:
-    return Given(np.array([_number(path, number, *cell) for cell in zip(names, cells, strict=True)]), label)
+def _row(cells: Sequence[Any], names: Sequence[str], where: str) -> Given:
+    return Given(numbers(cells, names, where))
 
 
-def _number(path: Path, row: int, name: str, cell: Any) -> float:
+def _refuse(wrong: GralisError) -> Given:
+    raise wrong
+
+
+def _path(path: object, owner: str) -> Path:
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise bad("path", owner, "the path of a file or folder", repr(path))
+    return Path(path)
+
+
+def _size(size: object) -> tuple[int, int]:
+    sides = (size, size) if isinstance(size, int) else size
+    if isinstance(sides, tuple | list) and len(sides) == 2:
+        height, width = sides
+        if all(isinstance(side, int) and not isinstance(side, bool) and side > 0 for side in sides):
+            return height, width
+    raise bad("size", "folder", "a number of pixels, or (height, width)", repr(size))
+
+
+def _colours(given: object, name: str) -> tuple[float, ...]:
     try:
-        number = float(cell)
+        return tuple(map(float, given))  # type: ignore[call-overload]
     except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number):
-        raise GralisError(f"{path.name}: row {row}, column {name!r} is {str(cell)[:40]!r}, which is no finite number.")
-    return number
-
-
-def _rows(path: Path) -> Iterator[list[Any]]:
-    """The names of the columns, then row by row."""
-    if path.suffix.lower() in (".parquet", ".pq"):
-        from gralis.many.tables import arrow
-
-        parquet = arrow("pyarrow.parquet")
-        try:
-            with parquet.ParquetFile(path) as file:
-                yield [str(name) for name in file.schema_arrow.names]
-                for batch in file.iter_batches(_ROWS):
-                    yield from map(list, zip(*(column.to_pylist() for column in batch.columns), strict=True))
-        except GralisError:
-            raise
-        except Exception as error:
-            raise GralisError(f"{path} cannot be read as Parquet ({str(error).partition(chr(10))[0]}).") from error
-        return
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            delimiter = max(",;\t", key=stream.readline().count)
-            stream.seek(0)
-            width = None
-            for number, line in enumerate(csv.reader(stream, delimiter=delimiter, strict=True), start=-1):
-                if not line:
-                    continue
-                if width not in (None, len(line)):
-                    raise GralisError(f"{path}: row {number} has {len(line)} cells, the header names {width} columns.")
-                width = len(line)
-                yield [cell.strip() for cell in line]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise GralisError(f"{path} cannot be read as CSV in UTF-8 ({error}).") from error
-    if width is None:
-        raise GralisError(f"{path} is empty.")
-
-
-def means(path: str | Path, *, drop: Sequence[str] = ()) -> Array:
-    """The mean of every column of a table, read row by row: a baseline for its rows."""
-    source = table(path, drop=drop)
-    total, n = 0.0, 0
-    for item in source:
-        total, n = total + item.make().x, n + 1
-    if not n:
-        raise bad("path", "means", "a table with at least one row", "none")
-    return np.asarray(total / n)
+        raise bad(name, "folder", "one number, or three", repr(given)) from None

@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from gralis.errors import GralisError, bad
+from gralis.files import write_text
 from gralis.laws import Array
 from gralis.many.result import Results
 
 SCHEMA = "gralis.importance/1"
+_SQUARES = ("mean_abs", "squares", "noise", "f_squares")  # cannot be negative
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +114,8 @@ class Importance:
 
     def merge(self, other: Importance) -> Importance:
         """As if the inputs of both had been explained in one run; no input is needed for it."""
+        if not isinstance(other, Importance):
+            raise bad("other", "Importance.merge", "the importances of another data set", f"a {type(other).__name__}")
         if self.names != other.names:
             raise GralisError(
                 "Importances can be merged only over the same features in the same order; these have "
@@ -123,22 +127,26 @@ class Importance:
         return Importance(self.names, self.everyone.merge(other.everyone), classes)
 
     def save(self, path: str | Path, least: int = 5) -> Path:
-        """The sums as JSON, to be sent to others: classes of fewer than `least` inputs are left out, whole.
+        """The sums as JSON, to be sent to others; none of them, and no difference of them, is over fewer than `least`.
 
-        What leaks: how many inputs there are, also per class, and the means and variances of their attributions and of
-        F(x). Of a class with one input these are that input's own attributions: hence `least`.
+        Classes of fewer than `least` inputs are left out. These and the inputs without a class are what remains when
+        the classes in the file are subtracted from the total: if they are fewer than `least` together, the total is
+        without them, too. This holds for one file; two files of nearly the same inputs tell of the difference.
         """
+        if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+            raise bad("least", "Importance.save", "a whole number >= 1", repr(least))
         if self.n_inputs < least:
             raise GralisError(f"These are {self.n_inputs} inputs, and fewer than least={least} could be recognised.")
+        shown = {name: moments for name, moments in self.classes.items() if moments.n >= least}
+        rest = self.n_inputs - sum(moments.n for moments in shown.values())
+        everyone = self.everyone if rest == 0 or rest >= least else reduce(Moments.merge, shown.values())
         content = {
             "schema": SCHEMA,
             "names": list(self.names),
-            "everyone": _plain(self.everyone),
-            "classes": {name: _plain(moments) for name, moments in self.classes.items() if moments.n >= least},
+            "everyone": _plain(everyone),
+            "classes": {name: _plain(moments) for name, moments in shown.items()},
         }
-        path = Path(path)
-        path.write_text(json.dumps(content, allow_nan=False))
-        return path
+        return write_text(path, json.dumps(content, allow_nan=False))
 
     @staticmethod
     def load(path: str | Path) -> Importance:
@@ -149,7 +157,10 @@ class Importance:
                 raise GralisError(f"{path} has the schema {known['schema']!r}, this gralis reads {SCHEMA!r}.")
             names = tuple(map(str, known["names"]))
             classes = {str(name): _moments(one, len(names)) for name, one in known["classes"].items()}
-            return Importance(names, _moments(known["everyone"], len(names)), classes)
+            everyone = _moments(known["everyone"], len(names))
+            if sum(one.n for one in classes.values()) > everyone.n:
+                raise ValueError("the classes have more inputs than there are")
+            return Importance(names, everyone, classes)
         except GralisError:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -244,10 +255,12 @@ def _moments(known: Mapping[str, Any], n_features: int) -> Moments:
             value = np.array(value, dtype=np.float64)
             if value.shape != (n_features,):
                 raise ValueError(f"{field.name} has the shape {value.shape}")
-        elif not isinstance(value, int | float):
+        elif isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"{field.name} is {value!r}")
         if not np.isfinite(value).all():
             raise ValueError(f"{field.name} is not finite")
+        if field.name in _SQUARES and (np.asarray(value) < 0).any():
+            raise ValueError(f"{field.name} is negative")
         read[field.name] = value
     if not isinstance(read["n"], int) or read["n"] < 1:
         raise ValueError(f"n is {read['n']!r}")

@@ -71,6 +71,17 @@ def greet(ray: Any, actors: Sequence[Any]) -> None:
         ) from error
 
 
+@contextmanager
+def workers_told(ray: Any) -> Iterator[None]:
+    """What went wrong with a worker as one sentence."""
+    try:
+        yield
+    except ray.exceptions.RayTaskError as error:
+        raise GralisError(f"A worker failed: {reason(error.cause)}") from error
+    except ray.exceptions.RayError as error:
+        raise GralisError(f"A worker died, or cannot be reached any more ({_why(error)}).") from error
+
+
 class Worker:
     """One process of its own with the model in it; on a GPU if Ray gave it one."""
 
@@ -155,8 +166,12 @@ class _Shift:
         """Take a result; if the worker died instead, the blocks to be done again."""
         hand = next(hand for hand in self.hands if reference in hand.blocks)
         try:
-            done = self.ray.get(reference)
-        except self.ray.exceptions.RayActorError as error:
+            with workers_told(self.ray):
+                done = self.ray.get(reference)
+        except GralisError as told:
+            error = told.__cause__
+            if not isinstance(error, self.ray.exceptions.RayActorError):
+                raise
             lost = list(hand.blocks.values())
             first = lost[0]  # the one it was at work on
             hand.actor, hand.blocks = self.hire(), {}
@@ -165,8 +180,6 @@ class _Shift:
                 self.keep(give_up(first, self.question, f"{_DEATHS} workers died over its block ({_why(error)})"))
                 return lost[1:]
             return lost
-        except self.ray.exceptions.RayTaskError as error:
-            raise GralisError(f"A worker failed: {_why(error.cause)}") from error
         del hand.blocks[reference]
         self.keep(done)
         return []
@@ -181,8 +194,8 @@ def _made(item: Item) -> Item:
     try:
         given = item.make()
     except Exception as error:
-        return Item(item.id, _Refuses(reason(error)), portable=True)
-    return Item(item.id, _Gives(given), portable=True)
+        return Item(item.id, _Refuses(reason(error)), portable=True, label=item.label)
+    return Item(item.id, _Gives(given), portable=True, label=item.label if given.label is None else given.label)
 
 
 @dataclass(frozen=True)

@@ -48,12 +48,7 @@ class Results:
     @property
     def failures(self) -> list[Failure]:
         """Which inputs have no result, and why."""
-        found = []
-        for block, entry in sorted(self._store.entries.items()):
-            if entry.failed:
-                rows = self._table("inputs", block).select(["input", "failure"]).to_pylist()
-                found += [Failure(row["input"], row["failure"]) for row in rows if row["failure"] is not None]
-        return found
+        return [one for block in sorted(self._store.entries) for one in failures_of(self._store, block)]
 
     def parts(self, table: str) -> Iterator[Any]:
         """The "values" or "inputs" table block by block, as pyarrow tables: memory stays flat."""
@@ -75,21 +70,29 @@ class Results:
         for block, entry in self._store.entries.items():
             if str(item_id) in entry.ids:
                 if name not in entry.files:
-                    failed = entry.failed and self._failed(block, str(item_id))
+                    failed = any(one.id == str(item_id) for one in failures_of(self._store, block))
                     why = "its explanation failed" if failed else "run with ledgers=True to keep them"
                     raise GralisError(f"There is no ledger of {item_id!r}: {why}.")
                 self._store.content(block, name)  # is it the one that was written?
                 return load(self.path / name)
         raise GralisError(f"There is no input {item_id!r} in {self.path}.")
 
-    def _failed(self, block: int, item_id: str) -> bool:
-        rows = self._table("inputs", block).select(["input", "failure"]).to_pylist()
-        return any(row["input"] == item_id and row["failure"] is not None for row in rows)
-
     def _table(self, table: str, block: int) -> Any:
-        name = table_name(table, block)
-        return unpack(self._store.content(block, name), str(self.path / name), table)
+        return _read(self._store, table, block)
 
     def __repr__(self) -> str:
         failed = f", {self.n_failures} of them without a result (see .failures)" if self.n_failures else ""
         return f"Results of {len(self)} inputs in {self.path}{failed}"
+
+
+def failures_of(store: Store, block: int) -> list[Failure]:
+    """The inputs of a finished block that have no result."""
+    if not store.entries[block].failed:
+        return []
+    rows = _read(store, "inputs", block).select(["input", "failure"]).to_pylist()
+    return [Failure(row["input"], row["failure"]) for row in rows if row["failure"] is not None]
+
+
+def _read(store: Store, table: str, block: int) -> Any:
+    name = table_name(table, block)
+    return unpack(store.content(block, name), str(store.path / name), table)

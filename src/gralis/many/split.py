@@ -15,7 +15,7 @@ from gralis.explain import about, begin, complete
 from gralis.explanation import Explanation
 from gralis.laws import Array
 from gralis.ledger import Ledger
-from gralis.many.ray_engine import cluster, given_to_workers, greet
+from gralis.many.ray_engine import cluster, given_to_workers, greet, workers_told
 from gralis.options import Choices
 from gralis.plans import whole
 from gralis.problem import Problem
@@ -51,7 +51,8 @@ def explain_split(
         greet(ray, actors)
         run.use(_Split([problem], run.options.batch_size, run.options.max_memory, ray.util.ActorPool(actors)))
         try:
-            return run.result()
+            with workers_told(ray):
+                return run.result()
         finally:
             for actor in actors:
                 ray.kill(actor)

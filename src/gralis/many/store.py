@@ -10,6 +10,7 @@ A block counts once its line is in the manifest, which is written after its file
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ from gralis.lock import Lock
 from gralis.many.tables import SCHEMA
 
 _NAME = re.compile(r"(values|inputs)/\d{8}\.parquet|ledgers/[0-9a-f]{32}\.gralis")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _FOLDERS = ("values", "inputs", "ledgers")
 
 
@@ -81,7 +83,11 @@ class Store:
     """Reads what is there. Only `writing` changes anything."""
 
     def __init__(self, path: str | Path) -> None:
+        if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
+            raise GralisError(f"The folder of a run must be a path, such as 'results'. Got {path!r} instead.")
         self.path = Path(path)
+        if self.path.is_file():
+            raise GralisError(f"{self.path} is a file, where the folder of a run must be; choose another with out=.")
         self.entries = Entries()
         self.settings: dict[str, Any] = {}
 
@@ -234,20 +240,20 @@ def told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise GralisError(
-            f"Cannot write to {path}: {reason}. What was finished before is intact; make room, then run the same call "
-            f"again."
-        ) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = "make room, then run the same call again" if full else "run the same call again when it can be written"
+        sentence = f"Cannot write to {path}: {error.strerror or error}. What was finished before is intact; {advice}."
+        raise GralisError(sentence) from error
 
 
 def _require_same(known: Mapping[str, Any], asked: Mapping[str, Any], path: Path) -> None:
-    for name in sorted({*known, *asked}):
-        if known.get(name) != asked.get(name):
-            raise GralisError(
-                f"{path} holds a run with {name} = {known.get(name)}, and now it is {asked.get(name)}; "
-                f"go on with the same settings, or choose another folder with out=."
-            )
+    for name in sorted({*known, *asked}, key=lambda name: (not name.startswith("inputs."), name)):
+        before, now = known.get(name), asked.get(name)
+        if before != now:
+            hashed = _SHA256.search(str(before)) or _SHA256.search(str(now))  # tells a reader nothing
+            differs = "different from what is given now" if hashed else f"= {before}, and now it is {now}"
+            advice = "go on with the same settings, or choose another folder with out="
+            raise GralisError(f"{path} holds a run with {name} {differs}; {advice}.")
 
 
 def _sync_folder(path: Path) -> None:

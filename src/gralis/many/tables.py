@@ -56,6 +56,15 @@ class Outcome:
     failure: str | None = None
 
 
+def written(text: str) -> str:
+    """The text as UTF-8 can hold it: a lone surrogate (half a character, a byte of a file name) becomes its number.
+
+    >>> written("photo \\udcff")
+    'photo \\\\udcff'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def arrow(module: str = "pyarrow") -> Any:
     """pyarrow, or the sentence that says how to get it."""
     try:
@@ -72,6 +81,7 @@ def pack(outcomes: Sequence[Outcome], level: float, *, split: bool) -> tuple[byt
     for outcome in outcomes:
         found = outcome.explanation
         row: dict[str, Any] = {"input": outcome.id, "label": outcome.label, "failure": outcome.failure}
+        row = {name: text if text is None else written(text) for name, text in row.items()}
         if found is not None:
             certificate = found.certificate(1 - level)
             half_widths = certificate.half_widths
@@ -84,7 +94,7 @@ def pack(outcomes: Sequence[Outcome], level: float, *, split: bool) -> tuple[byt
             n = found.n_features
             columns["input"].append(pa.repeat(outcome.id, n))
             columns["feature"].append(pa.array(np.arange(n, dtype=np.int32)))
-            columns["name"].append(pa.array(list(found.names), pa.string()))
+            columns["name"].append(pa.array([written(name) for name in found.names], pa.string()))
             for name, numbers in (("phi", found.values), ("stderr", found.stderr), ("half_width", half_widths)):
                 columns[name].append(pa.array(np.asarray(numbers, dtype=np.float64)))
         inputs.append(row)
@@ -98,7 +108,7 @@ def pack(outcomes: Sequence[Outcome], level: float, *, split: bool) -> tuple[byt
 def _about(found: Explanation, split: bool) -> dict[str, Any]:
     total = float(found.values.sum())
     about = {
-        "target": str(found.provenance["target"]),
+        "target": written(str(found.provenance["target"])),
         "n_features": found.n_features,
         "f_x": found.f_x,
         "f_baseline": found.f_baseline,

@@ -5,9 +5,11 @@ Inputs that cannot be explained are put aside with the reason; the others are ex
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from gralis.archive import to_bytes
@@ -17,14 +19,15 @@ from gralis.explain import about
 from gralis.explanation import Explanation
 from gralis.features import Features
 from gralis.many.blocks import Block, seed_of
-from gralis.many.items import Given, Item
+from gralis.many.items import Given
 from gralis.many.store import ledger_name, table_name
-from gralis.many.tables import Outcome, pack
+from gralis.many.tables import Outcome, pack, written
 from gralis.problem import Problem
 
 _ROWS_BYTES = 2**26  # of the gradients of inputs that share rays
 _BATCH_NUMBERS = 2**18  # in the points of one batch
 _BATCHES = (8, 1024)
+_CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")  # a class as a label: 3, or 3.0 where a column has gaps
 
 
 @dataclass(frozen=True)
@@ -51,23 +54,29 @@ class Done:
 def explain_block(model: object, block: Block, question: Question) -> Done:
     """Explain the inputs of a block."""
     began = time.perf_counter()
-    outcomes: dict[str, Outcome] = {}
-    problems: list[tuple[Outcome, Problem]] = []
-    for item in block.items:
+    seed = seed_of(question.given["seed"], block.ids)
+    question = replace(question, given={**question.given, "seed": seed})
+    outcomes: dict[int, Outcome] = {}
+    problems: dict[int, Problem] = {}
+    for place, item in enumerate(block.items):
+        outcomes[place] = Outcome(item.id, item.label)
         try:
-            problems.append(_problem(model, item, question))
+            given: Given = item.make()
+            outcomes[place] = Outcome(item.id, item.label if given.label is None else given.label)
+            problems[place] = _problem(model, given, outcomes[place].label, question)
         except Exception as error:  # of the user's data, too: whatever it is, it concerns this input alone
-            outcomes[item.id] = Outcome(item.id, failure=reason(error))
-    for places in alike([problem for _, problem in problems]).values():
-        for part in _parts(places, problems[places[0]][1].n_features, question):
-            for outcome in _together([problems[k] for k in part], question):
-                outcomes[outcome.id] = outcome
-    return _done(block, [outcomes[item.id] for item in block.items], question, time.perf_counter() - began)
+            outcomes[place] = replace(outcomes[place], failure=reason(error))
+    made = list(problems)
+    for kind in alike(list(problems.values())).values():
+        for part in _parts([made[k] for k in kind], problems[made[kind[0]]].n_features, question):
+            found = _together([(outcomes[place], problems[place]) for place in part], question)
+            outcomes.update(zip(part, found, strict=True))
+    return _done(block, [outcomes[place] for place in range(len(block.items))], question, time.perf_counter() - began)
 
 
 def give_up(block: Block, question: Question, why: str) -> Done:
     """A block that cannot be explained at all."""
-    return _done(block, [Outcome(item.id, failure=why) for item in block.items], question, 0.0)
+    return _done(block, [Outcome(item.id, item.label, failure=why) for item in block.items], question, 0.0)
 
 
 def _done(block: Block, ordered: Sequence[Outcome], question: Question, seconds: float) -> Done:
@@ -81,52 +90,52 @@ def _done(block: Block, ordered: Sequence[Outcome], question: Question, seconds:
 
 def reason(error: BaseException) -> str:
     """Why an input has no result, on one line."""
-    sentence = " ".join(str(error).split())
+    sentence = written(" ".join(str(error).split()))
     return sentence if isinstance(error, GralisError) else f"{type(error).__name__}: {sentence}"
 
 
-def _problem(model: object, item: Item, question: Question) -> tuple[Outcome, Problem]:
-    given: Given = item.make()
+def _problem(model: object, given: Given, label: str | None, question: Question) -> Problem:
     options = about(question.given)
     features = options["features"]
     if callable(features) and not isinstance(features, Features):
         options["features"] = features(given.x)
-    target = _target(model, given, question)
+    target = _target(model, given.x, label, question)
     problem = Problem.build(model, given.x, target=target, **options)
     if len(problem.targets) > 1:
         raise GralisError("explain_many explains one target of each input.")
     if not problem.squared_distance.any():
         raise GralisError("The input equals the baseline everywhere, so there is no difference to explain.")
-    return Outcome(item.id, given.label), problem
+    return problem
 
 
-def _target(model: object, given: Given, question: Question) -> Any:
-    if question.target == "label":
-        if given.label is None or not given.label.isdecimal():
-            raise GralisError(f"target='label' needs a label that is a whole number. Got {given.label}.")
-        return int(given.label)
-    if question.target != "predicted":
+def _target(model: object, x: Any, label: str | None, question: Question) -> Any:
+    if not isinstance(question.target, str):
         return question.target
+    if question.target == "label":
+        if label is None or not _CLASS.fullmatch(label):
+            raise GralisError(f"target='label' needs a label that is a whole number. Got {label}.")
+        return int(label.partition(".")[0])
     options = question.given
     place = {name: options[name] for name in ("device", "dtype")}
-    found = Problem.build(model, given.x, target=0, **place).predicted()
+    found = Problem.build(model, x, target=0, **place).predicted()
     if found is None:
         raise GralisError("target='predicted' needs outputs of shape (rows, classes).")
     return found
 
 
 def _parts(places: Sequence[int], n_features: int, question: Question) -> list[Sequence[int]]:
-    """Inputs of one kind, as many together as the memory for their rows allows."""
+    """Inputs of one kind, as many together as the memory for their rows allows; cut by their places in the block, so
+    that one which is missing does not move the others.
+    """
     rows = (question.given["budget"] or 2**16) * n_features * 8
     most = max(1, _ROWS_BYTES // rows)
-    return [places[start : start + most] for start in range(0, len(places), most)]
+    return [list(part) for _, part in groupby(places, lambda place: place // most)]
 
 
 def _together(asked: Sequence[tuple[Outcome, Problem]], question: Question) -> list[Outcome]:
     """On the same rays; if that fails, each on its own, so that one bad input does not spoil the others."""
     problems = [problem for _, problem in asked]
-    seed = seed_of(question.given["seed"], [outcome.id for outcome, _ in asked])
-    given = {**question.given, "seed": seed, "progress": False, "batch_size": _batch_size(problems[0], question)}
+    given = {**question.given, "progress": False, "batch_size": _batch_size(problems[0], question)}
     try:
         found = on_shared_rays(problems, given)
         for explanation in found if question.split else ():
