@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
 import re
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -337,6 +339,19 @@ def test_the_layout_of_the_batches_does_not_matter():
     strided = gralis.explain(conv, x.permute(1, 2, 0).contiguous().permute(2, 0, 1), **options)
     np.testing.assert_allclose(strided.values, plain.values, rtol=1e-10)
     assert strided.to_input().shape == (3, 20, 20)
+
+
+def test_nothing_outlives_its_explanation():
+    """No cycle holds the ledger: it goes when the explanation goes, not when the collector comes."""
+    gc.collect()
+    gc.disable()
+    try:
+        found = gralis.explain(smooth, spread(6), budget=300)
+        left = weakref.ref(found.ledger)
+        del found
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("batch_size", [8, "auto"])

@@ -171,19 +171,16 @@ def test_methods(name: str, x: Any, target: Any, baseline: Any, regions: Any, si
         harmless(call, model, point, **options)
 
 
-@pytest.mark.xfail(strict=True, reason="a list of uneven parts becomes NumPy's own ValueError")
 @pytest.mark.parametrize("name", ["deletion", "infidelity", "gini"])
 def test_uneven_attributions(name: str) -> None:
     harmless(getattr(faithfulness, name), model, np.ones(3), [[1.0], [1.0, 2.0]], target=0)
 
 
-@pytest.mark.xfail(strict=True, reason="what is no explanation is read as one: AttributeError")
 @pytest.mark.parametrize("name", sorted(methods.FROM_LEDGER))
 def test_a_ledger_that_is_none(name: str) -> None:
     harmless(methods.METHODS[name], model, np.ones(3), target=0, ledger=0.5)
 
 
-@pytest.mark.xfail(strict=True, reason="a negative seed reaches NumPy's generator: ValueError")
 def test_a_negative_seed_of_random() -> None:
     harmless(methods.random, model, np.ones(3), target=0, seed=-7)
 

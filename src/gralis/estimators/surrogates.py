@@ -69,14 +69,15 @@ class Lesson:
 class PerLaw:
     """What a surrogate knows about each law, computed once: targets have one law, inputs each their own."""
 
-    def __init__(self, lesson: Lesson, compute: Callable[[Sequence[Law]], Array]) -> None:
-        self._laws, self._compute = lesson.laws, compute
+    def __init__(self, lesson: Lesson) -> None:
+        self._laws = lesson.laws
         self._found: dict[int, Array] = {}
 
-    def of(self, question: int) -> Array:
+    def of(self, question: int, compute: Callable[[Sequence[Law]], Array]) -> Array:
+        """`compute` is not kept: the surrogate's own method would make a cycle, and ledgers would outlive their use."""
         laws = self._laws[question]
         if id(laws) not in self._found:
-            self._found[id(laws)] = self._compute(laws)
+            self._found[id(laws)] = compute(laws)
         return self._found[id(laws)]
 
 
@@ -118,7 +119,7 @@ class Drift:
         flat = np.zeros_like(tau)
         self._integrals = np.stack([np.ones_like(tau), tau, flat, flat, flat, tau**2, flat][:n_terms], axis=1)
         self._products = np.einsum("pa,pb->pab", self._terms, self._terms).reshape(len(s), -1)
-        self._known = PerLaw(lesson, self._moments)
+        self._known = PerLaw(lesson)
 
     @property
     def n_parameters(self) -> int:
@@ -149,7 +150,7 @@ class Drift:
             right = (self._terms[points].T @ (trust * lesson.slope(question)[points])).T
             beta = np.linalg.solve(normal, right[:, :, None])[:, :, 0]  # (n_features, n_terms)
             value = (lesson.rays.masks * (self._integrals @ beta.T)).sum(1)
-            return Prediction(self._terms @ beta.T, value, (self._known.of(question) * beta.T).sum(0))
+            return Prediction(self._terms @ beta.T, value, (self._known.of(question, self._moments) * beta.T).sum(0))
 
         return predict
 
@@ -161,7 +162,7 @@ class Potential:
         self._lesson = lesson
         self._exponents, self._support = monomials(lesson.active, lesson.rays.n_features, degrees)
         self._degree = self._exponents.sum(1)
-        self._known = PerLaw(lesson, self._phi)
+        self._known = PerLaw(lesson)
 
     @property
     def n_parameters(self) -> int:
@@ -246,7 +247,7 @@ class Potential:
             slope = np.zeros((self._lesson.rays.n_points, self._lesson.rays.n_features))
             for i, (points, columns, slopes) in enumerate(self._blocks):
                 slope[points, i] = slopes @ beta[columns]
-            return Prediction(slope, self._contained @ beta, self._known.of(question) @ beta)
+            return Prediction(slope, self._contained @ beta, self._known.of(question, self._phi) @ beta)
 
         return predict
 
