@@ -249,6 +249,17 @@ def test_fingerprint_tells_functions_apart_and_knows_the_same_one():
     prints = [models.torch(fn).fingerprint() for fn in found]
     assert len(set(prints)) == len(prints)
     assert models.torch(scaled(2.0, torch.ones(3))).fingerprint() == prints[0]
+    calls, count = [], 0
+
+    def counting(z):
+        nonlocal count
+        count += 1
+        calls.append(len(z))
+        return z.sum(1)
+
+    before = models.torch(counting).fingerprint()
+    counting(torch.ones(2, 3))
+    assert models.torch(counting).fingerprint() == before  # what it counts is its own affair
     code = "from gralis.models.identity import of_function; print(of_function(lambda z: z in {'b', 'a', 'c'}))"
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(3)]
     assert runs[0] == runs[1] == runs[2] != ""  # the order of a set differs from process to process

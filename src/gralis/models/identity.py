@@ -5,10 +5,13 @@ What a plain attribute of a module, or the state of an object behind a method, d
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -59,12 +62,18 @@ def _code(fn: object) -> Iterator[bytes]:
     yield from _compiled(fn.__code__)
     yield from _pieces(enumerate(fn.__defaults__ or ()))
     yield from _pieces(sorted((fn.__kwdefaults__ or {}).items()))
-    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
-        try:
-            value = cell.cell_contents
-        except ValueError:  # not yet assigned
-            continue
-        yield from _pieces([(name, value)])
+    yield from _pieces(sorted(_constants(fn).items()))
+
+
+def _constants(fn: FunctionType) -> dict[str, object]:
+    """What it closes over and cannot change: counters and caches are the function's own affair."""
+    written = {step.argval for step in dis.get_instructions(fn) if step.opname == "STORE_DEREF"}
+    found = {}
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        with suppress(ValueError):  # not yet assigned
+            if name not in written and not isinstance(cell.cell_contents, list | dict | set):
+                found[name] = cell.cell_contents
+    return found
 
 
 def _compiled(code: Any) -> Iterator[bytes]:
