@@ -86,56 +86,45 @@ class Engine:
         """F at every point, (n_points, n_targets): forwards only."""
         values = np.empty((len(pair), self.asked.n_targets))
 
-        def one_batch(part: slice, batch: Points, canvas: Canvas) -> None:
+        def call(part: slice, layout: Layout) -> list[Array]:
+            batch = points(part, self._canvas(layout))
             with blame(f"The model {type(self.problem.model).__name__}", batch):
                 found = self.asked.values(batch, pair[part] // self.n_baselines)
-            for target, value in enumerate(found):
-                require_rows(value, batch)
-                values[part, target] = value.double().cpu().numpy()
-                _require_finite(values[part, target], "output", *where(part))
+            return [_checked(value, batch, *where(part)) for value in found]
+
+        def use(part: slice, layout: Layout, found: list[Array]) -> None:
+            values[part] = np.stack(found, axis=1)
             self.cost.n_forwards += part.stop - part.start
+            self.cost.n_batches += 1
             self.progress(0)
 
-        self._in_batches(points, len(pair), one_batch, gradient=False)
+        self._pace[False].through(len(pair), call, use)
         return values
 
     def gradients(self, points: Builder, pair: NDArray[np.int64], where: Where, take: Taker) -> None:
         """(x - x') dF/dx at every point, summed up over each feature, handed to `take` target by target."""
 
-        def one_batch(part: slice, batch: Points, canvas: Canvas) -> None:
-            values, gradients = self._weigh_once(batch, pair[part] // self.n_baselines)
-            which = self.on_device(pair[part])
-            for target, (value, gradient) in enumerate(zip(values, gradients, strict=True)):
-                require_rows(value, batch)
-                _require_like(gradient, batch)
-                rows = canvas.to_features(gradient, which).cpu().numpy()
-                _require_finite(value.double().cpu().numpy(), "output", *where(part))
-                _require_finite(rows, "gradient", *where(part))
-                take(target, part, rows)
-            spent = (part.stop - part.start) * self.asked.n_targets
-            self.cost.n_gradients += spent
-            self.progress(spent)
-
-        self._in_batches(points, len(pair), one_batch, gradient=True)
-
-    def _in_batches(
-        self,
-        points: Builder,
-        n_points: int,
-        work: Callable[[slice, Points, Canvas], None],
-        *,
-        gradient: bool,
-    ) -> None:
-        """Build the points batch by batch and work on them."""
-
-        def one_batch(part: slice, layout: Layout) -> None:
+        def call(part: slice, layout: Layout) -> list[Array]:
             canvas = self._canvas(layout)
-            work(part, points(part, canvas), canvas)
-            self.cost.n_batches += 1
-            if gradient:
-                self.cost.batch_size, self.cost.layout = max(self.cost.batch_size, part.stop - part.start), layout
+            batch, which = points(part, canvas), self.on_device(pair[part])
+            rows = []
+            for value, gradient in zip(*self._weigh_once(batch, pair[part] // self.n_baselines), strict=True):
+                _checked(value, batch, *where(part))
+                _require_like(gradient, batch)
+                rows.append(canvas.to_features(gradient, which).cpu().numpy())
+                _require_finite(rows[-1], "gradient", *where(part))
+            return rows
 
-        self._pace[gradient].through(n_points, one_batch)
+        def use(part: slice, layout: Layout, found: list[Array]) -> None:
+            for target, rows in enumerate(found):
+                take(target, part, rows)
+            n_points = part.stop - part.start
+            self.cost.n_gradients += n_points * self.asked.n_targets
+            self.cost.n_batches += 1
+            self.cost.batch_size, self.cost.layout = max(self.cost.batch_size, n_points), layout
+            self.progress(n_points * self.asked.n_targets)
+
+        self._pace[True].through(len(pair), call, use)
 
     def _weigh_once(self, points: Points, inputs: NDArray[np.int64]) -> tuple[list[Tensor], list[Points]]:
         """values and gradients; the first time, count what autograd keeps per point and set the batch limit by it."""
@@ -205,6 +194,13 @@ def require_rows(values: object, points: Points) -> Tensor:
         got = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else f"a {type(values).__name__}"
         raise ModelError(f"The model must return its values as a tensor of shape ({rows},), one per row. Got {got}.")
     return values
+
+
+def _checked(values: object, points: Points, masks: Masks, nodes: Array) -> Array:
+    """What a model returned as values, in float64."""
+    found = require_rows(values, points).double().cpu().numpy()
+    _require_finite(found, "output", masks, nodes)
+    return np.asarray(found)
 
 
 def _require_like(gradients: Points, points: Points) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from gralis.canvas import Layout
 from gralis.errors import ModelError
 from gralis.models.blame import out_of_memory
+
+Result = TypeVar("Result")
 
 _FIRST = 8
 _MOST = 8192
@@ -58,11 +61,13 @@ class Pace:
         if len(rates) >= 2:
             self._trial = self._climb()
 
-    def through(self, n_points: int, work: Callable[[slice, Layout], None]) -> None:
-        """Work on points 0 .. n_points batch by batch.
+    def through(
+        self, n_points: int, call: Callable[[slice, Layout], Result], use: Callable[[slice, Layout, Result], None]
+    ) -> None:
+        """`call` the model on points 0 .. n_points batch by batch, and `use` what it says, once.
 
-        A batch that runs out of memory is halved and redone; one that fails in another layout is redone in the plain
-        one: `x.view(len(x), -1)` works there only.
+        A call that runs out of memory is made again with half the points; one that fails in another layout is made
+        again in the plain one: `x.view(len(x), -1)` works there only.
         """
         start = 0
         while start < n_points:
@@ -70,7 +75,7 @@ class Pace:
             part = slice(start, min(start + asked, n_points))
             began = time.perf_counter()
             try:
-                work(part, layout)
+                found = call(part, layout)
             except Exception as error:
                 if not out_of_memory(error):
                     if layout == "contiguous":
@@ -81,6 +86,7 @@ class Pace:
                     raise ModelError("The model runs out of memory on a single point: use a smaller input.") from error
                 self.shrink()
                 continue
+            use(part, layout, found)
             self.note(layout, part.stop - part.start, asked, time.perf_counter() - began)
             start = part.stop
 

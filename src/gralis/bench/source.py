@@ -14,7 +14,7 @@ import torch
 
 from gralis.errors import GralisError
 from gralis.features import Features, slic
-from gralis.images import Preprocessing
+from gralis.images import SUFFIXES, Preprocessing
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +132,7 @@ def every_picture(folder: Path) -> tuple[dict[str, str], ...]:
     """A line for every picture of a folder, where there are no labels."""
     if not folder.is_dir():
         raise GralisError(f"There is no folder {folder}.")
-    kinds = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
-    files = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in kinds)
+    files = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
     if not files:
         raise GralisError(f"{folder} holds no pictures.")
     return tuple({"file": name} for name in files)

@@ -12,12 +12,12 @@ import numpy as np
 
 from gralis.errors import GralisError, bad
 from gralis.features import columns
+from gralis.images import SUFFIXES, Preprocessing
 from gralis.laws import Array
 from gralis.many.items import Given, Item, Source, label_of, name_of, named_twice
 from gralis.many.rows import count_rows, numbers, ragged, read_rows
 from gralis.many.tables import written
 
-_PICTURES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
 _TABLES = {".csv", ".tsv", ".parquet", ".pq"}
 
 
@@ -45,8 +45,6 @@ def folder(
     pixels are refused, and so is a file that a link has outside the folder. Bytes of a name that are not UTF-8 are
     written as \\\\udcff in its id.
     """
-    from gralis.images import Preprocessing
-
     root = _path(path, "folder").resolve()
     if not root.is_dir():
         raise GralisError(f"There is no folder {path}.")
@@ -54,7 +52,7 @@ def folder(
     preprocessing = Preprocessing(height, width, _colours(mean, "mean"), _colours(std, "std"))
     found = sorted(_below(root))
     if not found:
-        raise GralisError(f"There is no picture in {path} ({', '.join(sorted(_PICTURES))} are read).")
+        raise GralisError(f"There is no picture in {path} ({', '.join(sorted(SUFFIXES))} are read).")
     names = {written(name): name for name in found}  # by id
     if len(names) < len(found):
         raise GralisError(f"Two pictures in {path} have names that are written alike; rename one of them.")
@@ -132,7 +130,7 @@ def _below(root: Path) -> Iterator[str]:
     for parent, _, files in os.walk(root):
         for name in files:
             whole = Path(parent, name)
-            if whole.suffix.lower() in _PICTURES:
+            if whole.suffix.lower() in SUFFIXES:
                 yield whole.relative_to(root).as_posix()
 
 

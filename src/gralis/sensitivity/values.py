@@ -46,10 +46,10 @@ class Values:
         """F at points(slice(0, n_points)), batch by batch."""
         found = np.empty(n_points)
 
-        def one_batch(part: slice, layout: object) -> None:
-            found[part] = self._batch(points(part))
+        def use(part: slice, layout: object, values: Array) -> None:
+            found[part] = values
 
-        self._pace.through(n_points, one_batch)
+        self._pace.through(n_points, lambda part, layout: self._batch(points(part)), use)
         self.n_evaluations += n_points
         return found
 
