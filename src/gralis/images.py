@@ -63,7 +63,7 @@ class Preprocessing:
     def _cut(self, image: Any) -> Any:
         """The centred part, scaled."""
         scale = min(image.width / self.width, image.height / self.height)
-        width, height = scale * self.width, scale * self.height
+        width, height = min(scale * self.width, image.width), min(scale * self.height, image.height)  # despite rounding
         left, top = (image.width - width) / 2, (image.height - height) / 2
         return image.resize((self.width, self.height), 2, box=(left, top, left + width, top + height))  # bilinear
 
