@@ -47,7 +47,7 @@ def test_what_cannot_be_locked_gets_a_sentence(tmp_path, monkeypatch):
 def test_gralis_can_be_imported_where_unix_modules_are_missing():
     code = "import sys; sys.modules['resource'] = None; sys.modules['fcntl'] = None; sys.platform = 'win32'\n"
     code += "import types; sys.modules['msvcrt'] = types.ModuleType('msvcrt')\nimport gralis.run, gralis.lock\n"
-    code += "from gralis.run import _peak_bytes; assert _peak_bytes() == 0"
+    code += "from gralis.spent import peak_bytes; assert peak_bytes() == 0"
     import_torch_first = "import torch, numpy, scipy, tqdm, multiprocessing, subprocess, zipfile, importlib.metadata\n"
     done = subprocess.run([sys.executable, "-c", import_torch_first + code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

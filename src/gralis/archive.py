@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from gralis.endpoints import Endpoints
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
-from gralis.evaluate import Cost
 from gralis.explanation import Explanation
 from gralis.features import Features
 from gralis.files import put_arrays, read_arrays, write_arrays
@@ -24,6 +23,7 @@ from gralis.kernels import Gaussian, Kernel, MaskKernel, SizeKernel, Uniform
 from gralis.laws import Array, Law, Masks
 from gralis.ledger import Ledger
 from gralis.names import CoordinateNames
+from gralis.spent import Cost
 
 KIND = "explanation"
 _SHOWN = 4  # weights in the repr of a table of sizes

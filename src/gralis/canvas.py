@@ -31,8 +31,9 @@ class Canvas:
 
     def __init__(self, problems: Sequence[Problem], layout: Layout = "contiguous") -> None:
         self._problem = problem = problems[0]
+        self._device = problem.device
         self._n_baselines = problem.baselines.n_baselines
-        discrete = torch.from_numpy(problem.features.discrete).to(problem.device)
+        discrete = torch.from_numpy(problem.features.discrete).to(self._device)
         self._jumps = discrete if discrete.any() else None
         self._last = [layout == "channels_last" and leaf.ndim == 3 for leaf in problem.x]
         self._shapes = [tuple(self._order(leaf, k).shape) for k, leaf in enumerate(problem.x)]
@@ -52,7 +53,7 @@ class Canvas:
 
     def _stack(self, leaves: list[Tensor], k: int) -> Tensor:
         """Leaves as rows (n, coordinates) on the device."""
-        return torch.stack([self._order(leaf, k).reshape(-1) for leaf in leaves]).to(self._problem.device)
+        return torch.stack([self._order(leaf, k).reshape(-1) for leaf in leaves]).to(self._device)
 
     def _label(self, labels: list[NDArray[np.integer]], k: int) -> Tensor | None:
         """The feature of every coordinate, (1, coordinates), or (n_inputs, coordinates) where inputs differ.

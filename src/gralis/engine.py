@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -24,6 +23,7 @@ from gralis.models.points import leaves, shapes
 from gralis.models.protocol import Points
 from gralis.pace import Pace
 from gralis.problem import Problem
+from gralis.spent import Cost
 
 #: Called after every batch with the number of gradients in it; may raise to stop.
 Progress = Callable[[int], None]
@@ -36,21 +36,6 @@ Taker = Callable[[int, slice, Array], None]
 
 
 _LARGE = 2**14  # numbers in an image
-
-
-@dataclass
-class Cost:
-    """What was spent. A gradient includes its own forward; n_forwards are forward-only evaluations."""
-
-    n_gradients: int = 0
-    n_forwards: int = 0
-    n_rays: int = 0
-    n_batches: int = 0
-    seconds: float = 0.0
-    peak_bytes: int = 0
-    batch_size: int = 0
-    bytes_per_point: int = 0
-    layout: str = "contiguous"
 
 
 class Engine:
@@ -72,7 +57,8 @@ class Engine:
         self.progress: Progress = lambda n: None
         layouts = _layouts(problem, search=batch_size is None)
         self._pace = {gradient: Pace.start(batch_size, layouts) for gradient in (True, False)}
-        self._max_memory = max_memory if max_memory is not None else _spare_memory(problem.device)
+        self._device = problem.device
+        self._max_memory = max_memory if max_memory is not None else _spare_memory(self._device)
         own = sum(leaf.numel() * dtype.itemsize for leaf, dtype in zip(problem.x, problem.dtypes, strict=True))
         self._limit(6 * own)
         self._canvases: dict[Layout, Canvas] = {}
@@ -167,7 +153,7 @@ class Engine:
         return self._canvases[layout]
 
     def on_device(self, array: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self.problem.device)
+        return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self._device)
 
 
 def _layouts(problem: Problem, *, search: bool) -> tuple[Layout, ...]:

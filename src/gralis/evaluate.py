@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.canvas import Canvas
-from gralis.engine import Cost, Engine, Progress
+from gralis.engine import Engine, Progress
 from gralis.fold import FoldedLedger
 from gralis.jumps import HALFWAY, Jumps
 from gralis.laws import Array, Masks
@@ -18,8 +18,7 @@ from gralis.ledger import Ledger
 from gralis.models.protocol import Points
 from gralis.problem import Problem
 from gralis.sheet import Sheet
-
-__all__ = ["Cost", "Evaluator", "Progress"]
+from gralis.spent import Cost
 
 #: Takes, of a question, the gradients of the points in a slice, (rows, n_features).
 Consumer = Callable[[int, slice, Array], None]

@@ -24,7 +24,6 @@ from gralis.certificates.simultaneous import half_widths
 from gralis.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate, estimate, total_of_values
-from gralis.evaluate import Cost
 from gralis.explainers import Attribution, Interactions, Surrogate, from_ledger
 from gralis.features import Features
 from gralis.fold import FoldedLedger
@@ -33,6 +32,7 @@ from gralis.laws import Array
 from gralis.ledger import Ledger
 from gralis.overlap import overlap
 from gralis.plans import whole
+from gralis.spent import Cost
 from gralis.support import laws_of, support, warn_if_thin
 from gralis.sweep import Sweep
 from gralis.views.table import explanation_table

@@ -9,9 +9,9 @@ import numpy as np
 
 from gralis.difference import difference
 from gralis.errors import GralisError
-from gralis.evaluate import Cost
 from gralis.explanation import Explanation
 from gralis.laws import Array
+from gralis.spent import Cost
 
 _MOST_COLUMNS = 6
 

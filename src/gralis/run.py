@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import scipy
-import torch
 
-from gralis.certificates.simultaneous import half_widths
 from gralis.errors import BudgetError, GralisError
 from gralis.estimators import Estimate, estimate, estimates
-from gralis.evaluate import Cost, Evaluator
+from gralis.evaluate import Evaluator
 from gralis.explanation import Explanation
 from gralis.fold import N_GROUPS, RAYS_PER_BLOCK, FoldedLedger
 from gralis.kernels import Kernel
@@ -26,11 +20,11 @@ from gralis.options import Options
 from gralis.plans import Plan, Schedule, Sheet, Task
 from gralis.problem import Problem
 from gralis.progress import Bar, ProgressOption, Stopwatch
-from gralis.targets import describe
-from gralis.version import __version__
+from gralis.provenance import provenance
+from gralis.spent import Cost
+from gralis.stopping import Looks, reached
 
 _KEEP_BYTES = 2**26  # rows up to this size are kept; beyond, the ledger is folded
-_N_LOOKS = 5  # how often a run with a tolerance looks at its error; each look spends its share of 1 - level
 
 
 class Run:
@@ -155,7 +149,7 @@ class Run:
         self._f_x = np.array([found.f_x for found in so_far])
         self._f_baselines = np.stack([found.f_baselines for found in so_far])
         self._evaluator.recall(self._f_baselines, [found.ledger for found in so_far])
-        self._evaluator.cost = self._total([found.cost for found in so_far])
+        self._evaluator.cost = Cost.of_all([found.cost for found in so_far], self.n_targets)
         self._seconds = self._evaluator.cost.seconds
         with Bar(self._progress, extra * per_replicate * len(so_far)) as bar, self._evaluator.session():
             self._evaluator.report_to(bar.add)
@@ -182,7 +176,7 @@ class Run:
             sheet = Sheet.stack([schedule.replicate(r) for r in numbers])
             kept.append(self._evaluator.evaluate(sheet, values=values))
             return self._explanations(_joined(kept), schedule)
-        self._looks = _looks(first, schedule.n_replicates)
+        self._looks = Looks.between(first, schedule.n_replicates)
         for number in numbers:
             try:
                 kept.append(self._evaluator.evaluate(schedule.replicate(number), values=values))
@@ -211,7 +205,7 @@ class Run:
             for problem in self.problems
         ]
         complete, numbers = True, range(first, schedule.n_replicates)
-        self._looks = _looks(first, schedule.n_replicates)
+        self._looks = Looks.between(first, schedule.n_replicates)
         for number in numbers:
             sheet = schedule.replicate(number)
             blocks = [
@@ -246,7 +240,8 @@ class Run:
             found = estimates(rows, kernel, distances, weights, schedule.method)
         else:
             found = [ledger.estimate(kernel) for ledger in ledgers if isinstance(ledger, FoldedLedger)]
-        cost = self._share()
+        seconds = self._seconds + self._watch.seconds
+        cost = self._evaluator.cost.of_one(len(self.problems), self.n_targets, seconds)
         return tuple(
             self._explanation(question, ledger, one, schedule, cost, complete=complete)
             for question, (ledger, one) in enumerate(zip(ledgers, found, strict=True))
@@ -263,7 +258,7 @@ class Run:
         complete: bool,
     ) -> Explanation:
         problem = self.problems[question // self.n_targets]
-        price = 1.0 if self.options.tolerance is None or found.exact else self._price(ledger.n_replicates)
+        price = 1.0 if self.options.tolerance is None or found.exact else self._looks.price(ledger.n_replicates)
         f_x, f_baselines = float(self._f_x[question]), self._f_baselines[question]
         delta = f_x - float(problem.baselines.weights @ f_baselines)
         form = problem.form
@@ -283,9 +278,17 @@ class Run:
             squared_distance=problem.squared_distance,
             cost=cost,
             plan={"name": schedule.name, "estimator": schedule.method, **schedule.describe()},
-            provenance=self._provenance(problem, question),
+            provenance=provenance(
+                problem,
+                question % self.n_targets,
+                self.kernels,
+                self.plan,
+                self.options,
+                hashes=self._fingerprints[question // self.n_targets],
+                n_inputs=len(self.problems),
+            ),
             complete=complete,
-            reached=self._reached(found, delta, price),
+            reached=reached(found, delta, self.options, price),
             price=price,
             leaf_keys=form if isinstance(form, tuple) else None,
             several_leaves=form is tuple,
@@ -294,66 +297,6 @@ class Run:
 
     def _with(self, problems: Sequence[Problem]) -> Run:
         return Run(problems, self.kernels, self.plan, self.options, self._progress)
-
-    def _share(self) -> Cost:
-        """What one question costs: gradients and time of its own, the forwards and rays of its input."""
-        spent, n_inputs = self._evaluator.cost, len(self.problems)
-        seconds = self._seconds + self._watch.seconds
-        return replace(
-            spent,
-            n_gradients=spent.n_gradients // self._evaluator.n_questions,
-            n_forwards=spent.n_forwards // n_inputs,
-            n_rays=spent.n_rays // n_inputs,
-            seconds=seconds / self._evaluator.n_questions,
-            peak_bytes=_peak_bytes(),
-        )
-
-    def _total(self, costs: Sequence[Cost]) -> Cost:
-        """The inverse of `_share`."""
-        one_each = costs[:: self.n_targets]
-        return replace(
-            costs[0],
-            n_gradients=sum(cost.n_gradients for cost in costs),
-            n_forwards=sum(cost.n_forwards for cost in one_each),
-            n_rays=sum(cost.n_rays for cost in one_each),
-            seconds=sum(cost.seconds for cost in costs),
-        )
-
-    def _price(self, n_replicates: int) -> float:
-        """1 / the share of 1 - level that the look at n_replicates, or the next one after it, may spend."""
-        upcoming = [look for look in self._looks if look >= n_replicates] or [self._looks[-1]]
-        return sum(self._looks) / upcoming[0]
-
-    def _reached(self, found: Estimate, delta: float, price: float) -> bool | None:
-        """Whether every simultaneous half-width is small enough, at a level that pays for this look."""
-        o = self.options
-        if o.tolerance is None:
-            return None
-        if found.exact:
-            return True
-        half = half_widths(found, 1 - (1 - o.level) / price)
-        return bool(half.max() <= max(o.atol, o.tolerance * abs(delta)))
-
-    def _provenance(self, problem: Problem, question: int) -> dict[str, Any]:
-        return {
-            "gralis": __version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "hashes": self._fingerprints[question // self.n_targets],
-            "target": describe(problem.targets[question % self.n_targets]),
-            "baseline": problem.baselines.name,
-            "features": repr(problem.features),
-            "kernels": [repr(kernel) for kernel in self.kernels],
-            "plan": self.plan.name,
-            "plan_options": _plan_options(self.plan),
-            "layer": self.problem.layer,
-            "input_dtype": [str(leaf.dtype).removeprefix("torch.") for leaf in self.problem.x],
-            "dtype": ", ".join(dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in self.problem.dtypes)),
-            "asked_together": {"inputs": len(self.problems), "targets": self.n_targets},  # on the same rays
-            **asdict(self.options),
-        }
 
     @cached_property
     def _fingerprints(self) -> list[dict[str, str]]:
@@ -377,31 +320,3 @@ def _typical(squared_distances: Sequence[Array]) -> Array:
 def _joined(parts: Sequence[tuple[Ledger, ...]]) -> tuple[Ledger, ...]:
     """Of every question, the ledgers one after the other."""
     return tuple(Ledger.join(of_one) for of_one in zip(*parts, strict=True))
-
-
-def _plan_options(plan: Plan) -> dict[str, Any]:
-    """What the plan was made with, so that it can be made again."""
-    if not is_dataclass(plan):
-        return {}
-    known = {f.name: getattr(plan, f.name) for f in fields(plan) if f.name != "name"}
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in known.items()}
-
-
-def _looks(first: int, last: int) -> list[int]:
-    """After how many replicates to look: about geometric, the last one the end.
-
-    A look spends of 1 - level in proportion to its replicates: late looks are where runs stop, and their intervals
-    should not be much wider than without any looking.
-    """
-    least = min(max(4, first + 1), last)
-    return [int(look) for look in np.unique(np.geomspace(least, last, _N_LOOKS).astype(int))]
-
-
-def _peak_bytes() -> int:
-    """The largest memory this process has had; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    unit = 1 if sys.platform == "darwin" else 1024
-    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * unit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
@@ -9,14 +11,14 @@ import torch
 from gralis import Uniform, explain
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators import Estimate
-from gralis.run import _looks
+from gralis.stopping import Looks
 from reference import network
 
 LEVEL = 0.9
 LEAST = 0.86  # of 400 runs at 90%: below it has probability 0.5%
 
 
-def covered_when_stopped(seed: int, looks: list[int], prices: list[float]) -> bool:
+def covered_when_stopped(seed: int, looks: Sequence[int], prices: list[float]) -> bool:
     """One run on normal replicates around zero: stop at the first look whose half-width is small enough."""
     rows = np.random.default_rng(seed).standard_normal((max(looks), 1))
     for n, price in zip(looks, prices, strict=True):
@@ -27,15 +29,15 @@ def covered_when_stopped(seed: int, looks: list[int], prices: list[float]) -> bo
     raise AssertionError
 
 
-def coverage(looks: list[int], prices: list[float]) -> float:
+def coverage(looks: Sequence[int], prices: list[float]) -> float:
     return float(np.mean([covered_when_stopped(seed, looks, prices) for seed in range(400)]))
 
 
 def test_paid_looks_cover() -> None:
-    looks = _looks(0, 60)
-    prices = [sum(looks) / look for look in looks]
+    looks = Looks.between(0, 60)
+    prices = [looks.price(look) for look in looks.at]
     assert sum(1 / price for price in prices) == pytest.approx(1)  # together they spend 1 - level, no more
-    assert coverage(looks, prices) >= LEAST
+    assert coverage(looks.at, prices) >= LEAST
 
 
 def test_peeking_without_paying_fails_that_test() -> None:
@@ -59,7 +61,7 @@ def test_intervals_hold_after_stopping() -> None:
 def test_interval_of_a_run_that_could_stop_is_wider() -> None:
     model, x = network("relu", 7, 1), torch.linspace(-1, 1.5, 7, dtype=torch.float64)
     found = explain(model, x, budget=500, tolerance=1e-9)
-    looks = _looks(0, found.ledger.n_replicates)
+    looks = Looks.between(0, found.ledger.n_replicates).at
     assert found.price == pytest.approx(sum(looks) / looks[-1])
     wide = np.diff(found.interval(0.9), axis=1)[:, 0] / 2
     assert wide == pytest.approx(half_widths(found.estimate, 1 - 0.1 / found.price))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, TypeVar, Unpack
 
-from gralis.evaluate import Consumer, Cost, Evaluator
+from gralis.evaluate import Consumer, Evaluator
 from gralis.explain import about, begin, complete
 from gralis.explanation import Explanation
 from gralis.laws import Array
@@ -20,6 +20,7 @@ from gralis.options import Choices
 from gralis.plans import whole
 from gralis.problem import Problem
 from gralis.sheet import Sheet
+from gralis.spent import Cost
 from gralis.targets import Target
 
 Answer = TypeVar("Answer")

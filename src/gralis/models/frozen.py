@@ -66,8 +66,9 @@ def _enter(module: nn.Module) -> bool:
         if session.holders > 1:
             return False
         try:
-            owners: list[_Owner] = [*module.modules(), *module.parameters()]
-            found_training = any(part.training for part in module.modules())
+            parts = list(module.modules())
+            found_training = any(part.training for part in parts)
+            owners: list[_Owner] = [*parts, *module.parameters()]
             for owner in owners:
                 flag = _flags.setdefault(id(owner), _Flag(owner, _read(owner)))
                 flag.holders += 1
