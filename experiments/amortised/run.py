@@ -140,13 +140,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("amortised-output"))
     parser.add_argument("--histology", default="", help="the folder of a run of `make histology`")
     parser.add_argument("--data", default="", help="its pictures, where they were not unpacked there")
+    parser.add_argument("--images", type=int, default=200, help="of the histology to train the explainer on")
+    parser.add_argument("--tested", type=int, default=6, help="images of other patients to compare on")
+    parser.add_argument("--reference", type=int, default=1024, help="forwards for the Shapley values they are held to")
     parser.add_argument("--docs", type=Path, default=None, help="also write the text here")
     parser.add_argument("--small", action="store_true", help="generated tissue, seconds")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.histology:
-        case = of_histology(given.histology, given.data, n_train=200, n_test=6)
-        found = compare(case, epochs=80, n_masks=40, budgets=(64, 256), reference=1024)
+        case = of_histology(given.histology, given.data, n_train=given.images, n_test=given.tested)
+        found = compare(case, epochs=80, n_masks=40, budgets=(128, 256), reference=given.reference)
     elif given.small:
         case = generated(given.out, n_patients=16, n_test=6, grid=3)
         found = compare(case, epochs=60, n_masks=64, budgets=(32, 128), reference=2**9)

@@ -24,7 +24,7 @@ from explain import make_model, source, study
 from setting import Setting, claimed, read_json
 from studies import read
 
-from gralis.bench import comparisons, means, rows, run, write_page
+from gralis.bench import comparisons, complaints, means, rows, run, write_page
 from gralis.bench.page import html_table, number
 from gralis.bench.text import losses, markdown_table, overview
 from gralis.files import write_text
@@ -74,15 +74,16 @@ def page(setting: Setting) -> None:
     trained = read_json(setting.path("training.json"))
     sections = [one for one in (training(trained), algorithm_1(setting), residual(setting), limits(records)) if one]
     sections += [one for one in (sigma(setting), granularity(setting), clock(setting, trained, records)) if one]
-    test = trained["test"]
+    test, n_done = trained["test"], sum("error" not in record for record in records)
     about = [
-        f"{len(records)} held-out images of {len({row['patient'] for row in images.labels})} patients, "
+        f"{n_done} held-out images of {len({row['patient'] for row in images.labels})} patients, "
         f"{len(known.methods)} methods over the same superpixels. Methods explain the logit of the predicted class, "
         "curves follow its probability. Patients are what is independent: their images are averaged first.",
         f"The network is right on {test['accuracy']:.1%} of {test['images']} images of patients it has not seen.",
+        *(f"Failed: {complaint}." for complaint in complaints(records)),
     ]
     facts = {
-        "images": str(len(records)),
+        "images": str(n_done),
         "gradients per image": str(known.budget),
         "held-out AUC": number(test.get("auc")),
     }
@@ -112,8 +113,16 @@ def training(trained: dict[str, Any]) -> Section:
         f"{len(trained['history'])} epochs, fixed beforehand; tested on {test['images']} images of "
         f"{test['patients']} others."
     )
-    lines = [(name.replace("_", " "), float(test[name])) for name in names if name in test]
-    return Section("The network", says, ("held out", "value"), lines)
+    if "auc_low" in test:
+        says += f" Over patients the 95% interval of their AUC is {test['auc_low']:.2f} to {test['auc_high']:.2f}."
+        if test["auc_low"] <= 0.5 <= test["auc_high"]:
+            says += (
+                " That is no better than guessing could be: what follows is about how faithfully the predictions of "
+                "this network are explained, not about tissue."
+            )
+    seen = {name: trained["train"].get(name, float("nan")) for name in names}
+    lines = [(name.replace("_", " "), float(test[name]), float(seen[name])) for name in names if name in test]
+    return Section("The network", says, ("", "held out", "seen in training"), lines)
 
 
 def algorithm_1(setting: Setting) -> Section | None:
@@ -127,12 +136,12 @@ def algorithm_1(setting: Setting) -> Section | None:
                 check = e["checksum"] or {"mean": float("nan"), "rms": float("nan")}
                 own = (index, name.replace("_", " "), e["n_gradients"], e["seconds"])
                 same = one.get("rank_correlation", float("nan")) if name == "shared" else float("nan")
-                lines.append(
-                    (*own, *(e["parts"][part][0] for part in PARTS), check["mean"], check["rms"], e["B"], same)
-                )
+                parts = ("{:.3g} ± {:.2g}".format(*e["parts"][part]) for part in PARTS)
+                lines.append((*own, *parts, check["mean"], check["rms"], e["B"], same))
     says = (
         f"{setting.n_permutations} permutations in antithetic pairs, {setting.n_nodes} midpoints on every ray, sigma "
-        f"{setting.sigma}; beside it the default plan. Residuals are relative to |F(x) - F(x')|. The checksum of a "
+        f"{setting.sigma}; beside it the default plan. Residuals, with 95% half-widths, are relative to "
+        "|F(x) - F(x')|. The checksum of a "
         "ray is the sum of its values - v(T), zero for exact quadrature: with fixed nodes its mean is bias, with "
         "random nodes chance."
     )
@@ -153,9 +162,12 @@ def residual(setting: Setting) -> Section | None:
             (part, float(np.median(values)), float(values.mean()), *np.quantile(values, (0.1, 0.9)).tolist(), clear)
         )
     B = np.array([one["B"] for one in found])
+    sizes = np.array([[abs(one["parts"][part][0]) for part in PARTS[1:]] for one in found])
+    shares = np.median(sizes / np.maximum(sizes.sum(1, keepdims=True), 1e-300), axis=0)
     says = (
         f"observed = path + numerical + kernel, on {len(found)} images, relative to |F(x) - F(x')|. Path: what "
-        "straight paths of coalitions leave out; numerical: quadrature and sampling; kernel: what locality moves. The "
+        "straight paths of coalitions leave out; numerical: quadrature and sampling; kernel: what locality moves. In "
+        f"size the three make up {shares[0]:.0%}, {shares[1]:.0%} and {shares[2]:.0%} (medians over the images). The "
         "constant B of the bounds, measured on the same ledgers (from below): "
         f"median {np.median(B):.3g}, largest {B.max():.3g}."
     )

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from images import folder, pixels, split
+from images import Labels, folder, pixels, split
 from network import build, start_from
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -46,9 +47,8 @@ def train(setting: Setting) -> dict[str, Any]:
     network = build(setting.network, len(classes))
     n_copied = start_from(network, setting.weights) if setting.weights else 0
 
-    start = time.perf_counter()
-    history = fit(network, Batches(images, truth, mean, std), rows, setting)
-    scores = predict(network, Batches(images, truth, mean, std), np.array([index[r["file"]] for r in held_out]))
+    start, batches = time.perf_counter(), Batches(images, truth, mean, std)
+    history = fit(network, batches, rows, setting)
     torch.save(network.state_dict(), setting.path("model.part"))
     os.replace(setting.path("model.part"), setting.path("model.pt"))
     found = {
@@ -61,14 +61,7 @@ def train(setting: Setting) -> dict[str, Any]:
         "history": history,
         "seconds": round(sum(epoch["seconds"] for epoch in history), 1),
         "seconds_now": round(time.perf_counter() - start, 1),
-        "train": {"images": len(first), "patients": len({row["patient"] for row in first})},
-        "test": {
-            "images": len(held_out),
-            "patients": len({row["patient"] for row in held_out}),
-            **quality(
-                scores, np.array([classes.index(row["label"]) for row in held_out]), [r["patient"] for r in held_out]
-            ),
-        },
+        **{name: tested(network, batches, part, index) for name, part in (("train", first), ("test", held_out))},
     }
     write_json(done, found)
     return found
@@ -157,6 +150,13 @@ def predict(network: nn.Module, batches: Batches, rows: NDArray[np.int64]) -> Nu
     return torch.cat(parts).double().numpy()
 
 
+def tested(network: nn.Module, batches: Batches, labels: Labels, index: dict[str, int]) -> dict[str, Any]:
+    """How good the network is on these images."""
+    rows, patients = np.array([index[row["file"]] for row in labels]), [row["patient"] for row in labels]
+    found = quality(predict(network, batches, rows), batches.truth[rows].numpy(), patients)
+    return {"images": len(rows), "patients": len(set(patients)), **found}
+
+
 def quality(scores: Numbers, truth: NDArray[np.int64], patients: list[str]) -> dict[str, float]:
     """Accuracy (of images, of classes alike, of patients by their mean score) and the area under the ROC curve."""
     right = scores.argmax(1) == truth
@@ -168,7 +168,26 @@ def quality(scores: Numbers, truth: NDArray[np.int64], patients: list[str]) -> d
     found = {"accuracy": right.mean(), "balanced_accuracy": np.mean(per_class), "patient_accuracy": np.mean(voted)}
     if scores.shape[1] == 2:
         found["auc"] = auc(scores[:, 1], truth == 1)
+        found["auc_low"], found["auc_high"] = auc_over_patients(scores[:, 1], truth == 1, list(groups.values()))
     return {name: round(float(value), 4) for name, value in found.items()}
+
+
+def auc_over_patients(
+    scores: Numbers, positive: NDArray[np.bool_], groups: Sequence[Sequence[int]], n: int = 2000
+) -> tuple[float, float]:
+    """A 95% interval of the area, by drawing patients again: images of one patient are not independent.
+
+    Patients of each class are drawn among themselves, so that no draw has one class only.
+    """
+    rng = np.random.default_rng(0)
+    classes = [[own for own in groups if bool(positive[own[0]]) == kind] for kind in (True, False)]
+    drawn = []
+    for _ in range(n):
+        again = [kind[i] for kind in classes for i in rng.integers(len(kind), size=len(kind))]
+        rows = np.concatenate(again)
+        drawn.append(auc(scores[rows], positive[rows]))
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return float(low), float(high)
 
 
 def auc(scores: Numbers, positive: NDArray[np.bool_]) -> float:

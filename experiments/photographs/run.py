@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from gralis.bench import Pictures, Study, means, rows, run, write_page, write_tables
+from gralis.bench import Pictures, Study, complaints, means, rows, run, write_page, write_tables
 from gralis.bench.source import every_picture
 from gralis.bench.text import losses, markdown_table, overview
 from gralis.demo import load_network
@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=384)
     parser.add_argument("--segments", type=int, default=30)
     parser.add_argument("--repeats-on", type=int, default=5)
+    parser.add_argument("--remark", default="", help="on the circumstances of the run, printed with its times")
     parser.add_argument("--docs", type=Path, default=None, help="also write the text here")
     given = parser.parse_args()
     source = Pictures(
@@ -58,12 +59,12 @@ def main() -> None:
     records = run(study, source, load_network, given.out, workers=given.workers)
     seconds = time.perf_counter() - start
     write_tables(records, given.out)
-    text = written(given.out, records, study, seconds)
+    text = written(given.out, records, study, seconds, given.remark)
     for path in filter(None, (given.out / "photographs.md", given.docs)):
         print(f"written: {write_text(path, text)}")
 
 
-def written(out: Path, records: list[dict[str, Any]], study: Study, seconds: float) -> str:
+def written(out: Path, records: list[dict[str, Any]], study: Study, seconds: float, remark: str) -> str:
     """The page; the text of the same tables, with the time that every part took."""
     spent: Counter[str] = Counter()
     for record in records:
@@ -71,12 +72,14 @@ def written(out: Path, records: list[dict[str, Any]], study: Study, seconds: flo
     total = spent.pop("all", 0.0)
     shares = ", ".join(f"{what} {100 * part / max(total, 1e-9):.0f}%" for what, part in spent.most_common(8))
     machine = f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}"
+    n_done = sum("error" not in record for record in records)
     about = [
-        f"EfficientNet-Lite0 on {len(records)} photographs at 224 x 224, {study.budget} gradients for each ledger. "
+        f"EfficientNet-Lite0 on {n_done} photographs at 224 x 224, {study.budget} gradients for each ledger. "
         "Methods explain the logit of the predicted class, curves follow its probability.",
-        f"{total:.0f} s of work in all processes ({seconds:.0f} s in this run; {machine}): {shares}.",
+        f"{total:.0f} s of work in all processes ({seconds:.0f} s in this run; {machine}): {shares}. {remark}".strip(),
     ]
-    facts = {"photographs": str(len(records)), "methods": str(len(study.methods)), "gradients": str(study.budget)}
+    about += [f"Failed: {complaint}." for complaint in complaints(records)]
+    facts = {"photographs": str(n_done), "methods": str(len(study.methods)), "gradients": str(study.budget)}
     write_page(out / "page.html", records, title="Photographs", about=about, facts=facts)
     table = rows(records)
     parts = ["# Photographs", "    make photographs DATA=FOLDER", *about, markdown_table(*overview(means(table)))]

@@ -52,7 +52,7 @@ def test_the_small_run_makes_its_page_and_is_not_done_twice(tmp_path):
         assert (out / "figures" / name).read_bytes().startswith(b"\x89PNG")
     trained = json.loads((out / "training.json").read_text())
     assert trained["test"]["auc"] > 0.9  # the planted cluster is easy
-    assert f"| auc | {trained['test']['auc']:.3g} |" in text
+    assert f"| auc | {trained['test']['auc']:.3g} | {trained['train']['auc']:.3g} |" in text
 
     parts = json.loads((out / "studies" / "residual-0.json").read_text())["parts"]
     assert parts["observed"][0] == pytest.approx(parts["path"][0] + parts["numerical"][0] + parts["kernel"][0])
@@ -95,7 +95,43 @@ def test_quality_is_what_it_says(modules):
     assert train.auc(scores, truth) == pytest.approx(by_scipy)
     table = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.7, 0.3]])
     found = train.quality(table, np.array([0, 0, 1, 1]), ["a", "a", "b", "b"])
-    assert found == {"accuracy": 0.75, "balanced_accuracy": 0.75, "patient_accuracy": 1.0, "auc": 0.75}
+    areas = {"auc": 0.75, "auc_low": 0.75, "auc_high": 0.75}  # one patient of each class: nothing else can be drawn
+    assert found == {"accuracy": 0.75, "balanced_accuracy": 0.75, "patient_accuracy": 1.0, **areas}
+
+
+def test_the_interval_of_the_area_is_over_patients_not_images(modules):
+    """Eight patients, all images of one alike: as wide as if each had one image."""
+    train = modules["train"]
+    rng = np.random.default_rng(1)
+    of_patient, positive = rng.normal(size=8), np.arange(8) % 2 == 0
+    widths = []
+    for copies in (1, 50):
+        groups = [range(p * copies, (p + 1) * copies) for p in range(8)]
+        low, high = train.auc_over_patients(np.repeat(of_patient, copies), np.repeat(positive, copies), groups)
+        assert low <= train.auc(of_patient, positive) <= high
+        widths.append(high - low)
+    assert widths[0] > 0.3
+    assert widths[1] == pytest.approx(widths[0])
+
+
+def test_stains_move_channels_and_zooms_keep_the_picture(modules):
+    import torch
+
+    train, rng = modules["train"], np.random.default_rng(0)
+    ramp = torch.linspace(-1, 1, 32).expand(2, 3, 32, 32).contiguous()
+    stained = train.stained(ramp, rng)
+    gain = (stained[..., 31] - stained[..., 0]) / 2
+    shift = (stained[..., 31] + stained[..., 0]) / 2
+    assert torch.allclose(stained, ramp * gain[..., None] + shift[..., None], atol=1e-6)  # a line for every channel
+    assert ((gain >= 0.8) & (gain <= 1.2)).all()
+    assert (shift.abs() <= 0.5).all()
+    assert len({round(float(g), 6) for g in gain[..., 0].flatten()}) == 6  # of every image and channel its own
+
+    for _ in range(20):
+        zoomed = train.zoomed(ramp, rng)
+        assert zoomed.shape == ramp.shape
+        assert 0.65 <= float(zoomed[0, 0, 0, -1] - zoomed[0, 0, 0, 0]) / 2 <= 1.0  # 70 to 100% of the ramp is left
+        assert (zoomed[..., 1:] >= zoomed[..., :-1]).all()
 
 
 def test_training_goes_on_where_it_was(modules, tmp_path):

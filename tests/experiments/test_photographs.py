@@ -28,13 +28,14 @@ def test_from_a_folder_to_a_page_and_a_text(tmp_path, monkeypatch):
     for number in range(2):
         coarse = rng.integers(0, 256, (6, 6, 3)).astype(np.uint8)
         Image.fromarray(coarse).resize((240, 230)).save(tmp_path / "photos" / f"{number}.png")
+    (tmp_path / "photos" / "broken.png").write_bytes(b"not a picture")
     monkeypatch.syspath_prepend(FOLDER)
     monkeypatch.delitem(sys.modules, "run", raising=False)
     script = __import__("run")
     sys.modules.pop("run")
     monkeypatch.setattr(script, "load_network", small)
     given = f"--data {tmp_path / 'photos'} --out {tmp_path / 'out'} --docs {tmp_path / 'photographs.md'}"
-    options = "--workers 1 --budget 120 --segments 8 --repeats-on 1"
+    options = "--workers 1 --budget 120 --segments 8 --repeats-on 1 --remark Busy."
     monkeypatch.setattr(sys, "argv", ["run.py", *given.split(), *options.split()])
     script.main()
 
@@ -44,5 +45,8 @@ def test_from_a_folder_to_a_page_and_a_text(tmp_path, monkeypatch):
         assert f"| {metric} (" in text
     for method in script.METHODS:
         assert f"\n| {method} | " in text
+    assert "EfficientNet-Lite0 on 2 photographs" in text  # what failed is told, not counted
+    assert "\nFailed: broken.png: " in text
+    assert "%. Busy.\n" in text
     assert "Where GRALIS loses (Holm p < 0.05): " in text
     assert (tmp_path / "out" / "page.html").read_text().count("<section>") >= len(script.METRICS)

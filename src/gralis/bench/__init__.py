@@ -16,7 +16,7 @@ from gralis.bench.source import Item, Pictures, Source
 from gralis.bench.statistics import Comparison, Mean, comparisons, holm, means, paired_p
 from gralis.bench.store import Store
 from gralis.bench.study import Study, measure
-from gralis.bench.tables import Failure, Row, failures, rows, write_tables
+from gralis.bench.tables import Failure, Row, complaints, failures, rows, write_tables
 from gralis.bench.work import run
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Store",
     "Study",
     "comparisons",
+    "complaints",
     "failures",
     "holm",
     "means",

@@ -82,6 +82,16 @@ def failures(records: Iterable[Mapping[str, Any]]) -> list[Failure]:
     return found
 
 
+def complaints(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Everything that failed, a line each: whole images, then methods and metrics on some of them.
+
+    >>> complaints([{"image": "a.png", "error": "not a picture"}])
+    ['a.png: not a picture']
+    """
+    whole = [f"{record['image']}: {record['error']}" for record in records if "error" in record]
+    return [*whole, *map(str, failures(records))]
+
+
 def write_tables(records: Sequence[Mapping[str, Any]], out: Path, group: str = "patient") -> list[Path]:
     """scores, curves, attributions and timings of all images, the means and the paired tests."""
     from gralis.bench.statistics import Comparison, Mean, comparisons, means

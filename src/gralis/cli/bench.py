@@ -73,7 +73,7 @@ def bench(
     debug: Debug = False,
 ) -> int:
     """Score methods by metrics over pictures: tidy tables, intervals, paired tests and one page."""
-    from gralis.bench import Pictures, Study, failures, means, rows, run, write_page, write_tables
+    from gralis.bench import Pictures, Study, complaints, failures, means, rows, run, write_page, write_tables
     from gralis.bench.source import every_picture, read_labels
     from gralis.bench.study import ANNOTATED, parsed
 
@@ -105,14 +105,11 @@ def bench(
     failed = [record for record in records if "error" in record]
     facts = {"images": str(len(records) - len(failed)), "methods": str(len(study.methods)), "budget": str(budget)}
     path = write_page(out / "page.html", records, title=f"{images.name}: {model}", facts=facts, group=group)
-    for record in failed:
-        say(f"{record['image']}: {record['error']}")
-    partly = failures(records)
-    for failure in partly:
-        say(str(failure))
+    for complaint in complaints(records):
+        say(complaint)
     for one in means(rows(records, group)):
         spread = f"{one.mean:10.4g}  {one.low:10.4g} to {one.high:.4g}"
         print(json.dumps(strict(vars(one))) if as_json else f"{one.metric:<20} {one.method:<22} {spread}")
     if not as_json and not quiet:
         print(f"written: {one_line(str(path))}")
-    return BAD if failed or any(failure.n_failed == failure.n_images for failure in partly) else DONE
+    return BAD if failed or any(failure.n_failed == failure.n_images for failure in failures(records)) else DONE
