@@ -126,12 +126,13 @@ def markdown(found: dict[str, Any]) -> str:
     pays = ", ".join(f"{n:,.0f}" for n in found["pays_after"])
     moved = " and ".join(f"{value:.3f} ({name})" for name, value in found["moved"].items())
     return (
-        f"# A trained explainer\n\n    make amortised{' HISTOLOGY=FOLDER' * (found['case'] != 'generated tissue')}\n\n"
+        f"# A trained explainer\n\n    {found['command']}\n\n"
         f"On {found['case']}: trained on {found['images']} images, tested on {found['tested']} others. Error: root "
         f"mean square against Shapley values from {found['reference']:,} forwards per image (their own stated error: "
         f"{found['stated']:.3f}), relative to them. The updates move the true values by {moved} on the same scale. In "
         f"seconds, training is worth {pays} explanations by gralis at these budgets (its own time per image left "
-        f"out). {found['machine']}.\n\n{markdown_table(HEAD, lines)}\n"
+        f"out). {found['machine']}. {found['remark']}".rstrip()
+        + f"\n\n{markdown_table(HEAD, lines)}\n"
     )
 
 
@@ -143,6 +144,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=200, help="of the histology to train the explainer on")
     parser.add_argument("--tested", type=int, default=6, help="images of other patients to compare on")
     parser.add_argument("--reference", type=int, default=1024, help="forwards for the Shapley values they are held to")
+    parser.add_argument("--remark", default="", help="on the circumstances of the run, printed with its times")
     parser.add_argument("--docs", type=Path, default=None, help="also write the text here")
     parser.add_argument("--small", action="store_true", help="generated tissue, seconds")
     given = parser.parse_args()
@@ -156,6 +158,9 @@ def main() -> None:
     else:
         case = generated(given.out, n_patients=160, n_test=40, grid=4)
         found = compare(case, epochs=60, n_masks=256, budgets=(64, 256, 1024), reference=2**15)
+    sizes = f"--images {given.images} --tested {given.tested} --reference {given.reference}"
+    found["command"] = f"make amortised HISTOLOGY=FOLDER ARGS='{sizes}'" if given.histology else "make amortised"
+    found["remark"] = given.remark
     write_text(given.out / "amortised.json", json.dumps(found, indent=1) + "\n")
     for path in filter(None, (given.out / "amortised.md", given.docs)):
         write_text(path, markdown(found))
