@@ -197,5 +197,7 @@ def _digest(tensors: tuple[Tensor, ...]) -> str:
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(f"{tuple(tensor.shape)}|{tensor.dtype}|".encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        # A copy: contiguous() leaves the stride of a single number as it is, and bytes cannot be seen through it.
+        plainly = tensor.detach().cpu().clone(memory_format=torch.contiguous_format).reshape(-1)
+        digest.update(plainly.view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()

@@ -127,3 +127,14 @@ def test_several_baselines_are_averaged():
         sampled = gralis.explain(smooth, x, baseline=baselines.sample(rows), plan=plan, budget=budget, kernel=kernel)
         assert not sampled.estimate.exact
         assert (np.abs(sampled.values - exact) <= 5 * sampled.stderr + 0.02 * np.abs(exact).max()).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_a_single_number_cut_out_of_a_longer_array(dtype):
+    """Its stride is not 1, and torch calls it contiguous all the same."""
+    x = torch.ones(2, dtype=dtype)[::2]
+    assert x.stride() == (2,)
+    found = gralis.explain(lambda z: 3 * z.sum(1), x)
+    assert found.values == pytest.approx([3.0])
+    alone = gralis.explain(lambda z: 3 * z.sum(1), torch.ones(1, dtype=dtype))
+    assert found.provenance["hashes"]["x"] == alone.provenance["hashes"]["x"]
