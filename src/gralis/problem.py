@@ -22,6 +22,7 @@ from gralis.laws import Array
 from gralis.models import Model, Points, adapt
 from gralis.models.asked import every_target, predicted, readable
 from gralis.models.layer import Tail, descend
+from gralis.models.points import bytes_of
 from gralis.targets import Target, Targets, listed, total
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -197,7 +198,5 @@ def _digest(tensors: tuple[Tensor, ...]) -> str:
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(f"{tuple(tensor.shape)}|{tensor.dtype}|".encode())
-        # A copy: contiguous() leaves the stride of a single number as it is, and bytes cannot be seen through it.
-        plainly = tensor.detach().cpu().clone(memory_format=torch.contiguous_format).reshape(-1)
-        digest.update(plainly.view(torch.uint8).numpy().tobytes())
+        digest.update(bytes_of(tensor))
     return digest.hexdigest()

@@ -138,3 +138,4 @@ def test_a_single_number_cut_out_of_a_longer_array(dtype):
     assert found.values == pytest.approx([3.0])
     alone = gralis.explain(lambda z: 3 * z.sum(1), torch.ones(1, dtype=dtype))
     assert found.provenance["hashes"]["x"] == alone.provenance["hashes"]["x"]
+    gralis.explain(lambda z: x * z.sum(1), x)  # nor does a model that holds it fail

@@ -15,10 +15,10 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from gralis.models.blame import full_name
+from gralis.models.points import bytes_of
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -105,8 +105,7 @@ def _pieces(entries: Iterable[tuple[object, object]]) -> Iterator[bytes]:
             yield from _pieces((f"{name}.{i}", part) for i, part in enumerate(entry))
         elif isinstance(entry, Tensor):
             yield f"{name}|{tuple(entry.shape)}|{entry.dtype}|".encode()
-            dense = entry.dequantize() if entry.is_quantized else entry.to_dense()
-            yield dense.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+            yield bytes_of(entry.dequantize() if entry.is_quantized else entry.to_dense())
         elif isinstance(entry, Mapping):
             yield from _pieces((f"{name}.{key}", entry[key]) for key in sorted(entry, key=str))
         elif hasattr(entry, "__array__") and hasattr(entry, "dtype"):  # NumPy, JAX
