@@ -125,8 +125,8 @@ def algorithm_1(case: Case, n_permutations: int, seed: int) -> Explanation:
 
 
 def at_cost(case: Case, kernel: Kernel, cost: float, seed: int) -> Explanation:
-    """The default plan within this cost: two nodes on a ray, a forward for it, and one for every single feature."""
-    budget = floor((cost - FORWARD * (case.x.numel() + 2)) / (1 + FORWARD / 2))
+    """The default plan within this cost: one node on a ray, a forward for it, and one for every single feature."""
+    budget = floor((cost - FORWARD * (case.x.numel() + 2)) / (1 + FORWARD))
     found = gralis.explain(
         case.model,
         case.x,

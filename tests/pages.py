@@ -1,26 +1,48 @@
-"""Markdown pages as a reader uses them: code blocks pasted one after the other, links followed."""
+"""Markdown pages as a reader uses them: code blocks pasted one after the other, links followed.
+
+python tests/pages.py docs/start.md ...    puts what the code prints today under it
+"""
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import sys
+import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
-_BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", flags=re.DOTALL | re.MULTILINE)
+_NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?%?")
 _FENCED = re.compile(r"^ *(```|~~~).*?^ *\1", flags=re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _HEADING = re.compile(r"^#+ +(.+?)(?: +\{ *#([\w-]+) *\})? *$", flags=re.MULTILINE)
 
 
-def run(page: Path) -> dict[str, object]:
-    """Execute the python blocks of a page in one scope, which is returned; errors name the line of the page."""
+def run(page: Path) -> str:
+    """The page with what its python blocks print, run in one scope, in the text block under each, if there is one.
+
+    Errors name the line of the page.
+    """
     text = page.read_text(encoding="utf-8")
     scope: dict[str, object] = {"__name__": "__page__"}
+    parts, end = [], 0
     for block in _BLOCK.finditer(text):
-        above = "\n" * text.count("\n", 0, block.start(1))
-        exec(compile(above + block[1], str(page), "exec"), scope)
-    return scope
+        above, printed = "\n" * text.count("\n", 0, block.start(1)), io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(above + block[1], str(page), "exec"), scope)
+        if block[2] is not None:
+            parts += [text[end : block.start(2)], printed.getvalue()]
+            end = block.end(2)
+    return "".join([*parts, text[end:]])
+
+
+def words(text: str) -> list[str]:
+    """The lines without their numbers and without their order: what a page shows on every machine."""
+    return sorted(" ".join(_NUMBER.sub("#", line).split()) for line in text.splitlines())
 
 
 def n_blocks(page: Path) -> int:
@@ -42,3 +64,10 @@ def anchors(page: Path) -> set[str]:
     """The names of a page's headings in links: lower case, words joined by hyphens."""
     headings = _HEADING.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
     return {own or re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower()) for text, own in headings}
+
+
+if __name__ == "__main__":
+    pages = [Path(page).resolve() for page in sys.argv[1:]]
+    os.chdir(tempfile.mkdtemp())  # what the code writes is not ours
+    for each in pages:
+        each.write_text(run(each), encoding="utf-8")

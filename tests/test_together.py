@@ -157,7 +157,7 @@ def test_an_input_that_the_shared_rays_suit_badly_gets_its_own() -> None:
     xs[0] = torch.tensor([6.0, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01], dtype=torch.float64)
     xs[1:, 0] = 0.01
     kernel = gralis.Gaussian(0.2)
-    found = explain_batch(net, xs, target=1, kernel=kernel, budget=300)
+    found = explain_batch(net, xs, target=1, kernel=kernel, budget=160)
     spent = sorted(one.cost.n_gradients for one in found)
     assert spent[-1] == pytest.approx(2 * spent[0], abs=20)
     truth = np.stack([exact(net, x, 1, kernel=kernel) for x in xs])

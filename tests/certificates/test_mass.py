@@ -65,7 +65,7 @@ def test_a_handful_is_warned_about() -> None:
 
 
 def test_a_kernel_the_rays_do_not_cover_is_warned_about() -> None:
-    found = explain(network("softplus", 12, 1), torch.linspace(0.2, 1.6, 12, dtype=torch.float64), budget=200)
+    found = explain(network("softplus", 12, 1), torch.linspace(0.2, 1.6, 12, dtype=torch.float64), budget=100)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found.sweep([0.5, 1.0, np.inf])

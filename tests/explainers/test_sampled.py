@@ -34,7 +34,7 @@ class Case:
 
 
 CASES = {
-    "shared": Case(7, {"budget": 400}),
+    "shared": Case(7, {"budget": 200}),
     "independent": Case(7, {"plan": "independent", "budget": 300}),
     "permutation": Case(7, {"plan": "permutation", "n_nodes": 1, "budget": 280}),
     "endpoint": Case(8, {"plan": "endpoint", "budget": 250}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from gralis.features import Features, groups
 from gralis.labels import describe, to_numpy
 from gralis.laws import Array, Masks
 from gralis.methods.method import BatchSize, Question, Words
-from gralis.models.protocol import Guarded, Points
+from gralis.models.protocol import Points, session_of
 from gralis.problem import Problem
 from gralis.targets import check
 
@@ -149,7 +149,7 @@ def case(
         raise bad("features", "a metric", f"those of the attribution, {own}", f"{problem.features}")
     values = _values(array, problem.features)
     found = Case(values, problem, imputer if isinstance(imputer, NoisyLinear) else None, question)
-    with problem.model.session() if isinstance(problem.model, Guarded) else nullcontext():
+    with session_of(problem.model):
         yield found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from gralis.errors import GralisError
 from gralis.models.blackbox import BlackboxModel
 from gralis.models.foreign import ForeignModel
-from gralis.models.protocol import Guarded, Model, Points
+from gralis.models.protocol import Model, Points, session_of
 from gralis.models.torch_module import TorchModel
 from gralis.targets import OnTensors, Target, select
 
@@ -41,7 +41,7 @@ class Asked:
 
     def session(self) -> AbstractContextManager[None]:
         """Around all calls of one explanation: the model prepares once, and is restored once."""
-        return self.model.session() if isinstance(self.model, Guarded) else nullcontext()
+        return session_of(self.model)
 
     def values(self, points: Points, inputs: NDArray[np.int64]) -> list[Tensor]:
         """F of every target, each (rows,); `inputs` says to which input a row belongs."""

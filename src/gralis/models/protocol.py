@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from torch import Tensor
@@ -28,10 +28,10 @@ class Model(Protocol):
         ...
 
 
-@runtime_checkable
-class Guarded(Protocol):
-    """A model that wants to prepare (eval mode, frozen parameters) and be restored around a whole run."""
+def session_of(model: Model) -> AbstractContextManager[None]:
+    """Around all calls of one explanation: `model.session()`, or nothing for a model without one.
 
-    def session(self) -> AbstractContextManager[None]:
-        """Entered once around all calls of one explanation; must restore every bit of state, also on error."""
-        ...
+    A session prepares (eval mode, frozen parameters), and must restore every bit of state, also on error.
+    """
+    opened: AbstractContextManager[None] = getattr(model, "session", nullcontext)()
+    return opened

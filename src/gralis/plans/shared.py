@@ -2,7 +2,7 @@
 
 1. census: v({i}) of every feature, one forward each; by Lemma A that *is* the ray of {i}, so single features are done;
 2. pilot: a few rays show where along a ray the gradient lives; if it is uneven, nodes are drawn from that density;
-3. replicates: coalitions of two and more from the law's own proposal, two stratified random nodes on each ray.
+3. replicates: coalitions of two and more from the law's own proposal, one random node on each, stratified over them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gralis.plans.task import Probe, Schedule, Task
 from gralis.quadrature import UNIFORM, Density, NodeRule, RandomRule, rule
 from gralis.sheet import CENSUS, PILOT, Sheet
 
-_N_NODES = 2
+_N_NODES = 1  # a gradient on a fresh coalition tells more than a second one on the same ray
 _KNOTS = np.array([0.0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0])
 _PILOT_DENSITY = Density(_KNOTS, 1 / (_KNOTS + 0.15))
 _PRIOR, _FLOOR = 0.3, 0.15  # of the learnt density: points at the overall mean, and share of the mean height

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from gralis.errors import ModelError, bad
 from gralis.laws import Array
 from gralis.models import adapt
 from gralis.models.blame import blame
-from gralis.models.protocol import Guarded
+from gralis.models.protocol import session_of
 from gralis.pace import Pace
 from gralis.targets import Target
 
@@ -40,7 +40,7 @@ class Values:
 
     def session(self) -> AbstractContextManager[None]:
         """Around all calls: the model prepares once, and is restored once."""
-        return self._model.session() if isinstance(self._model, Guarded) else nullcontext()
+        return session_of(self._model)
 
     def __call__(self, n_points: int, points: Points) -> Array:
         """F at points(slice(0, n_points)), batch by batch."""
