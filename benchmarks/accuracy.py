@@ -1,7 +1,7 @@
 """Mean squared error of Algorithm 1 over that of the default plan, at equal total cost; and on real networks.
 
-python benchmarks/accuracy.py [--quick] [--workers 2] [--out benchmarks/results/accuracy.json]
-python benchmarks/accuracy.py --real [--cells NAME ...] [--out benchmarks/results/accuracy_real.json]
+python benchmarks/accuracy.py [--quick] [--workers 2] [--n-nodes 2] [--out benchmarks/results/accuracy.json]
+python benchmarks/accuracy.py --real [--cells NAME ...] [--n-nodes 2] [--out benchmarks/results/accuracy_real.json]
 
 Small models: the truth is enumerated. Cost counts a forward as a third of a gradient.
 """
@@ -37,10 +37,14 @@ Array = NDArray[np.float64]
 
 
 def run(
-    models: Sequence[str] | None = None, permutations: Sequence[int] = (10, 30), n_seeds: int = 30, workers: int = 1
+    models: Sequence[str] | None = None,
+    permutations: Sequence[int] = (10, 30),
+    n_seeds: int = 30,
+    workers: int = 1,
+    n_nodes: int | None = None,
 ) -> dict[str, Any]:
-    """Every model x kernel x number of permutations."""
-    work = [(name, m, n_seeds) for name in models or EXACT for m in permutations]
+    """Every model x kernel x number of permutations; n_nodes on each ray of ours, None: as it is by default."""
+    work = [(name, m, n_seeds, n_nodes) for name in models or EXACT for m in permutations]
     if workers == 1:
         parts = [cells_of(*one) for one in work]
     else:
@@ -59,7 +63,7 @@ def run(
     }
 
 
-def cells_of(name: str, n_permutations: int, n_seeds: int) -> list[dict[str, Any]]:
+def cells_of(name: str, n_permutations: int, n_seeds: int, n_nodes: int | None) -> list[dict[str, Any]]:
     """All kernels of one model and budget; the truth comes from one exhaustive ledger."""
     with threadpool_limits(1):  # everything is small here: more threads only wait for each other
         case = exact_case(name)
@@ -70,7 +74,7 @@ def cells_of(name: str, n_permutations: int, n_seeds: int) -> list[dict[str, Any
         for label, kernel in KERNELS.items():
             phi = exhaustive.with_kernel(kernel).values
             theirs = np.stack([found.with_kernel(kernel).values for found in runs]) - phi
-            ours = [at_cost(case, kernel, cost, seed) for seed in range(n_seeds)]
+            ours = [at_cost(case, kernel, cost, seed, n_nodes) for seed in range(n_seeds)]
             found = compare(theirs, ours, phi, cost)
             cells.append({"model": name, "kernel": label, "permutations": n_permutations, **found})
             print(f"{name}, {label}, m = {n_permutations}: gain {found['gain']:.3g}", file=sys.stderr, flush=True)
@@ -124,9 +128,9 @@ def algorithm_1(case: Case, n_permutations: int, seed: int) -> Explanation:
     )
 
 
-def at_cost(case: Case, kernel: Kernel, cost: float, seed: int) -> Explanation:
+def at_cost(case: Case, kernel: Kernel, cost: float, seed: int, n_nodes: int | None) -> Explanation:
     """The default plan within this cost: one node on a ray, a forward for it, and one for every single feature."""
-    budget = floor((cost - FORWARD * (case.x.numel() + 2)) / (1 + FORWARD))
+    budget = floor((cost - FORWARD * (case.x.numel() + 2)) / (1 + FORWARD / (n_nodes or 1)))
     found = gralis.explain(
         case.model,
         case.x,
@@ -134,6 +138,7 @@ def at_cost(case: Case, kernel: Kernel, cost: float, seed: int) -> Explanation:
         kernel=kernel,
         plan="shared",
         budget=budget,
+        n_nodes=n_nodes,
         seed=1000 + seed,
         batch_size=1024,
     )
@@ -182,6 +187,7 @@ def main() -> None:
         "--workers", type=int, default=os.cpu_count(), help="processes; the numbers do not depend on it"
     )
     parser.add_argument("--models", nargs="+", choices=EXACT, help="only these")
+    parser.add_argument("--n-nodes", type=int, help="on each ray of ours, instead of its default")
     parser.add_argument("--real", action="store_true", help="real networks instead (hours; finished parts are kept)")
     parser.add_argument("--cells", nargs="+", help="with --real: only these cells")
     parser.add_argument("--permutations", type=int, default=30, help="with --real: Algorithm 1's m")
@@ -189,9 +195,10 @@ def main() -> None:
     if arguments.real:
         from real_networks import run_cells
 
-        run_cells(arguments.out, arguments.cells, 2 if arguments.quick else arguments.permutations)
+        run_cells(arguments.out, arguments.cells, 2 if arguments.quick else arguments.permutations, arguments.n_nodes)
         return
-    result = run(arguments.models, n_seeds=5 if arguments.quick else 30, workers=arguments.workers)
+    n_seeds = 5 if arguments.quick else 30
+    result = run(arguments.models, n_seeds=n_seeds, workers=arguments.workers, n_nodes=arguments.n_nodes)
     print(show(result))
     write(arguments.out, "accuracy", result)
 

@@ -69,23 +69,25 @@ class Cell:
         )
 
 
-def run_cells(path: Path | None, names: list[str] | None, n_permutations: int) -> None:
+def run_cells(path: Path | None, names: list[str] | None, n_permutations: int, n_nodes: int | None = None) -> None:
     """Every cell, part by part; prints the table of what is there after each."""
     kept = json.loads(path.read_text())["cells"] if path is not None and path.exists() else {}
     long_run = LONG_RUN * n_permutations // 30
+    own = f"ours m={n_permutations}" + (f" n_nodes={n_nodes}" if n_nodes else "")
+    wanted = (f"truth {long_run}", f"algorithm 1 m={n_permutations}", own)
     for name in names or DEFAULT:
         cell: Cell | None = None
         parts = kept.setdefault(name, {})
-        for part in (f"truth {long_run}", f"algorithm 1 m={n_permutations}", f"ours m={n_permutations}"):
+        for part in wanted:
             if part not in parts:
                 cell = cell or Cell.load(name)
                 parts["note"] = cell.note
-                parts[part] = _compute(cell, part.split()[0], n_permutations, long_run)
+                parts[part] = _compute(cell, part.split()[0], n_permutations, long_run, n_nodes)
                 write(path, "accuracy_real", {"cells": kept, "target": TARGET})
-        print(show(kept, n_permutations, long_run), flush=True)
+        print(show(kept, wanted), flush=True)
 
 
-def _compute(cell: Cell, part: str, n_permutations: int, long_run: int) -> list[Part]:
+def _compute(cell: Cell, part: str, n_permutations: int, long_run: int, n_nodes: int | None) -> list[Part]:
     """One run, or one per seed."""
     if part == "truth":
         return [_plain(cell.explain(budget=long_run, seed=99))]
@@ -94,7 +96,7 @@ def _compute(cell: Cell, part: str, n_permutations: int, long_run: int) -> list[
         return [_plain(cell.explain(plan=plan, n_nodes=N_NODES, budget=None, coalition_values=False))]
     n_features = superpixels(cell.photo).n_features
     budget = max(n_permutations * n_features * N_NODES // FRACTION, 7 * n_features)
-    return [_plain(cell.explain(budget=budget, seed=seed)) for seed in SEEDS]
+    return [_plain(cell.explain(budget=budget, seed=seed, n_nodes=n_nodes)) for seed in SEEDS]
 
 
 def _plain(found: Explanation) -> Part:
@@ -102,9 +104,8 @@ def _plain(found: Explanation) -> Part:
     return {key: whole[key] for key in ("values", "stderr", "f_x", "f_baseline", "kernel", "method", "cost")}
 
 
-def show(cells: dict[str, dict[str, Any]], n_permutations: int, long_run: int) -> str:
-    """RMSE over the features of both against the long run; cells that are not complete are left out."""
-    wanted = (f"truth {long_run}", f"algorithm 1 m={n_permutations}", f"ours m={n_permutations}")
+def show(cells: dict[str, dict[str, Any]], wanted: tuple[str, str, str]) -> str:
+    """RMSE over the features of both against the long run; cells without all the wanted parts are left out."""
     rows = []
     for name, parts in cells.items():
         if not all(part in parts for part in wanted):
@@ -130,7 +131,7 @@ def show(cells: dict[str, dict[str, Any]], n_permutations: int, long_run: int) -
             "surrogate": ours[0]["method"].removeprefix("adjusted rays "),
         }
         rows.append(row)
-    title = f"real networks, m = {n_permutations}, ours at 1/{FRACTION} of the gradients"
+    title = f"real networks, {wanted[2]}, at 1/{FRACTION} of the gradients of {wanted[1]}"
     return table(title, rows) if rows else "no cell is complete yet"
 
 

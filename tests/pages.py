@@ -6,11 +6,10 @@ python tests/pages.py docs/start.md ...    puts what the code prints today under
 from __future__ import annotations
 
 import io
-import os
 import re
 import sys
 import tempfile
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -68,6 +67,6 @@ def anchors(page: Path) -> set[str]:
 
 if __name__ == "__main__":
     pages = [Path(page).resolve() for page in sys.argv[1:]]
-    os.chdir(tempfile.mkdtemp())  # what the code writes is not ours
-    for each in pages:
-        each.write_text(run(each), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as away, chdir(away):  # what the code writes is not kept
+        for each in pages:
+            each.write_text(run(each), encoding="utf-8")

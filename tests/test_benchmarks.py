@@ -101,7 +101,7 @@ def test_a_real_cell_is_resumed_part_by_part(benchmark, tmp_path, monkeypatch):
     run = {"values": [1.0, 2.0], "stderr": [0.1, 0.1], "method": "adjusted rays (drift)"}
     run["cost"] = {"n_gradients": 10, "n_forwards": 2}
 
-    def compute(cell, part, n_permutations, long_run):
+    def compute(cell, part, n_permutations, long_run, n_nodes):
         computed.append(part)
         if part == "ours" and computed.count("ours") == 1:
             raise KeyboardInterrupt
@@ -116,7 +116,10 @@ def test_a_real_cell_is_resumed_part_by_part(benchmark, tmp_path, monkeypatch):
     real.run_cells(path, ["net/photo/logit/grey"], 30)
     assert computed == ["truth", "algorithm", "ours", "ours"]
     cells = json.loads(path.read_text())["cells"]
-    assert "<= 1 met" in real.show(cells, 30, real.LONG_RUN)
+    assert "<= 1 met" in real.show(cells, ("truth 3000", "algorithm 1 m=30", "ours m=30"))
+    real.run_cells(path, ["net/photo/logit/grey"], 30, n_nodes=2)
+    assert computed[4:] == ["ours"]  # beside the others, which are not computed again
+    assert "ours m=30 n_nodes=2" in json.loads(path.read_text())["cells"]["net/photo/logit/grey"]
 
 
 def test_deletion_in_batches_gives_the_curves_of_the_plain_loop(benchmark):

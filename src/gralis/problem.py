@@ -21,8 +21,8 @@ from gralis.labels import plain
 from gralis.laws import Array
 from gralis.models import Model, Points, adapt
 from gralis.models.asked import every_target, predicted, readable
+from gralis.models.identity import bytes_of
 from gralis.models.layer import Tail, descend
-from gralis.models.points import bytes_of
 from gralis.targets import Target, Targets, listed, total
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

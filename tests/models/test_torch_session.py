@@ -16,7 +16,8 @@ import pytest
 import torch
 from torch import nn
 
-from gralis import models
+from explained import Counting
+from gralis import explain, models
 from gralis.errors import ModelError
 from gralis.models import frozen as table
 
@@ -247,3 +248,9 @@ def test_a_bound_method_is_guarded_like_its_module():
         values = models.torch(net.forward).value(draw(3, 4, dtype=torch.float32))  # cast to the parameters' float64
     assert torch.equal(values, models.torch(copy.deepcopy(net).eval()).value(draw(3, 4, dtype=torch.float32)))
     assert state(net) == before
+
+
+def test_an_attribute_named_session_need_not_be_one():
+    model = Counting(lambda z: z.sum(1))
+    model.session = object()  # an inference session of another framework, say
+    assert explain(model, torch.ones(3)).values == pytest.approx([1.0, 1.0, 1.0])

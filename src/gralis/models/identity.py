@@ -15,10 +15,10 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from gralis.models.blame import full_name
-from gralis.models.points import bytes_of
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -96,6 +96,17 @@ def _is_plain(value: object) -> bool:
 def _shown(value: object) -> str:
     """The same text in every process: the order of a set is not."""
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
+
+
+def bytes_of(tensor: Tensor) -> bytes:
+    """The numbers of a tensor as bytes, row by row, for a hash.
+
+    >>> bytes_of(torch.ones(2, dtype=torch.float16)[::2]) == bytes_of(torch.ones(1, dtype=torch.float16))
+    True
+    """
+    # A copy: contiguous() leaves the stride of a single number as it is, and bytes cannot be seen through it.
+    plainly = tensor.detach().cpu().clone(memory_format=torch.contiguous_format).reshape(-1)
+    return plainly.view(torch.uint8).numpy().tobytes()
 
 
 def _pieces(entries: Iterable[tuple[object, object]]) -> Iterator[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
 from torch import Tensor
 
 from gralis.errors import GralisError, bad
@@ -48,14 +47,3 @@ def require_floating(points: Points) -> None:
                 f"An input of dtype {leaf.dtype} cannot move along a ray, so it has no gradient; explain from its "
                 "embedding with layer=..., or close over it in a function if it stays constant."
             )
-
-
-def bytes_of(tensor: Tensor) -> bytes:
-    """The numbers of a tensor as bytes, row by row, for a hash.
-
-    >>> bytes_of(torch.ones(2, dtype=torch.float16)[::2]) == bytes_of(torch.ones(1, dtype=torch.float16))
-    True
-    """
-    # A copy: contiguous() leaves the stride of a single number as it is, and bytes cannot be seen through it.
-    plainly = tensor.detach().cpu().clone(memory_format=torch.contiguous_format).reshape(-1)
-    return plainly.view(torch.uint8).numpy().tobytes()

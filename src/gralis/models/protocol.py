@@ -33,5 +33,5 @@ def session_of(model: Model) -> AbstractContextManager[None]:
 
     A session prepares (eval mode, frozen parameters), and must restore every bit of state, also on error.
     """
-    opened: AbstractContextManager[None] = getattr(model, "session", nullcontext)()
-    return opened
+    session = getattr(model, "session", None)
+    return session() if callable(session) else nullcontext()  # an attribute of this name may be something else
