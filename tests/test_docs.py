@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import gralis
-from gralis.explain import explain
+from gralis.api.explain import explain
 from pages import ROOT, broken_links, n_blocks, run, words
 
 DOCS = ROOT / "docs"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from gralis.errors import GralisError
-from gralis.files import SCHEMA, read_arrays, write_arrays
+from gralis.storage.container import SCHEMA, read_arrays, write_arrays
 
 ARRAYS = {
     "numbers": np.linspace(-1, 1, 24).reshape(4, 6),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
 
 
 @pytest.mark.parametrize("wider", [0, 22])

@@ -10,11 +10,11 @@ import sys
 import pytest
 
 from gralis.errors import GralisError
-from gralis.lock import Lock
+from gralis.storage.lock import Lock
 
 
 def test_a_second_holder_is_refused_in_this_process_and_in_another(tmp_path):
-    code = f"from pathlib import Path; from gralis.lock import Lock; Lock(Path({str(tmp_path)!r})).__enter__()"
+    code = f"from pathlib import Path; from gralis.storage.lock import Lock; Lock(Path({str(tmp_path)!r})).__enter__()"
     with Lock(tmp_path):
         with pytest.raises(GralisError, match=f"process {os.getpid()}"):
             Lock(tmp_path).__enter__()
@@ -46,8 +46,8 @@ def test_what_cannot_be_locked_gets_a_sentence(tmp_path, monkeypatch):
 
 def test_gralis_can_be_imported_where_unix_modules_are_missing():
     code = "import sys; sys.modules['resource'] = None; sys.modules['fcntl'] = None; sys.platform = 'win32'\n"
-    code += "import types; sys.modules['msvcrt'] = types.ModuleType('msvcrt')\nimport gralis.run, gralis.lock\n"
-    code += "from gralis.spent import peak_bytes; assert peak_bytes() == 0"
+    code += "import types; sys.modules['msvcrt'] = types.ModuleType('msvcrt')\nimport gralis.run, gralis.storage.lock\n"
+    code += "from gralis.evaluation.cost import peak_bytes; assert peak_bytes() == 0"
     import_torch_first = "import torch, numpy, scipy, tqdm, multiprocessing, subprocess, zipfile, importlib.metadata\n"
     done = subprocess.run([sys.executable, "-c", import_torch_first + code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -12,8 +12,8 @@ from torch import nn
 import gralis
 from gralis import GralisError, explain, multiscale
 from gralis.features import channels, grid, groups, slic_ensemble
-from gralis.multiscale import minimum_variance
-from gralis.overlap import overlap
+from gralis.features.overlap import overlap
+from gralis.scales import minimum_variance
 
 
 def network(seed: int = 0) -> nn.Module:

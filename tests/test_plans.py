@@ -15,7 +15,7 @@ from gralis import Explanation, Gaussian, SizeKernel, Uniform, explain, plans
 from gralis.estimators import estimate
 from gralis.kernels import Kernel, as_kernel
 from gralis.ledger import Ledger
-from gralis.plans import Schedule, Sheet, Task, as_plan
+from gralis.plans import RayRequest, Schedule, Task, as_plan
 from reference import (
     APPENDIX_E,
     Model,
@@ -473,10 +473,12 @@ def a_task(kernel: object = Gaussian(0.3), **changes) -> Task:
     return Task(**{**options, **changes})
 
 
-def by_chance(sheet: Sheet) -> tuple[Ledger, ...]:
+def by_chance(request: RayRequest) -> tuple[Ledger, ...]:
     """A pilot of made-up gradients."""
-    gradient = np.random.default_rng(0).standard_normal((sheet.n_points, N)) * np.exp(-3 * sheet.nodes.reshape(-1, 1))
-    return (Ledger.record(sheet, gradient, np.full(sheet.n_rays, np.nan)),)
+    gradient = np.random.default_rng(0).standard_normal((request.n_points, N)) * np.exp(
+        -3 * request.nodes.reshape(-1, 1)
+    )
+    return (Ledger.record(request, gradient, np.full(request.n_rays, np.nan)),)
 
 
 def settled(plan: object, **changes) -> Schedule:
@@ -493,8 +495,8 @@ def endpoint_budget(plan: object) -> dict:
     )
 
 
-def same(one: Sheet, other: Sheet) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in Sheet.__dataclass_fields__)
+def same(one: RayRequest, other: RayRequest) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in RayRequest.__dataclass_fields__)
 
 
 @each_plan

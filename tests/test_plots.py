@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 import gralis
 from gralis.errors import GralisError
-from gralis.explanation import Explanation
 from gralis.features import Features, channels, coordinates, grid, groups
+from gralis.results.explanation import Explanation
 from gralis.views.plots import plot
 
 
@@ -86,7 +86,7 @@ def test_no_error_bars_where_there_is_nothing_to_show(exact, said) -> None:
     figure = plot(with_values(coordinates((2,)), [1.0, 2.0], np.zeros((1, 2)), exact))
     assert not figure.axes[0].collections
     assert said in figure.axes[0].get_xlabel()
-    figure.canvas.draw()
+    figure.builder.draw()
 
 
 @pytest.mark.parametrize("kind", ["bars", "heatmap"])
@@ -165,7 +165,7 @@ def test_the_colours_are_symmetric_about_zero_and_named_phi() -> None:
 
 def test_a_map_of_zeros_can_be_drawn() -> None:
     figure = plot(quarters((0.0, 0.0, 0.0, 0.0)), "heatmap", image=np.zeros((4, 6)))
-    figure.canvas.draw()
+    figure.builder.draw()
     assert figure.axes[0].images[-1].norm.vmax == 1.0
 
 
@@ -259,7 +259,7 @@ def test_pyplot_is_left_alone_and_a_file_can_be_written(kind, tmp_path) -> None:
     figure = quarters().plot(kind)
     figure.savefig(tmp_path / "picture.png")
     assert (plt.get_fignums(), matplotlib.get_backend(), dict(matplotlib.rcParams)) == before
-    assert type(figure.canvas).__name__ == "FigureCanvasAgg"
+    assert type(figure.builder).__name__ == "FigureCanvasAgg"
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -273,7 +273,7 @@ def test_the_users_axes_are_used(kind) -> None:
     assert not left.has_data()
     inner = Figure().subfigures(1, 2)[1]
     assert plot(quarters(), kind, ax=inner.subplots()) is inner.figure
-    inner.figure.canvas.draw()
+    inner.figure.builder.draw()
 
 
 @pytest.mark.parametrize(

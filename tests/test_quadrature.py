@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gralis import GralisError
-from gralis.quadrature import (
+from gralis.rays.quadrature import (
     NAMES,
     UNIFORM,
     Density,

@@ -116,7 +116,7 @@ def test_a_folded_ledger_can_be_replayed(tmp_path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         explanation = gralis.explain(lambda z: (z**2).sum(1), torch.ones(1200, dtype=torch.float64), budget=8000)
-    assert isinstance(explanation.ledger, gralis.fold.FoldedLedger)
+    assert isinstance(explanation.ledger, gralis.ledger.FoldedLedger)
     loaded = saved(explanation, tmp_path)
     found = gralis.replay(loaded, lambda z: (z**2).sum(1))
     assert found.differences == ()

@@ -13,11 +13,11 @@ from scipy import stats
 
 from gralis import BudgetError, Gaussian, GralisError, ModelError, Uniform, explain, models
 from gralis.games import Anova, Ishigami, Multilinear, SobolG, appendix_e
-from gralis.sensitivity import Sensitivity, hoeffding, pick_freeze, sensitivity
-from gralis.sensitivity.design import Design
-from gralis.sensitivity.inputs import Column, Tables, uniforms
-from gralis.sensitivity.quadrature import UnresolvedError
-from gralis.sensitivity.surrogate import Basis, Surrogate
+from gralis.sobol import Sensitivity, hoeffding, pick_freeze, sensitivity
+from gralis.sobol.design import Design
+from gralis.sobol.inputs import Column, Tables, uniforms
+from gralis.sobol.quadrature import UnresolvedError
+from gralis.sobol.surrogate import Basis, Surrogate
 from reference import network, subsets
 
 KINDS = ("mean", "variance", "first", "total", "pairs", "closed", "shapley")

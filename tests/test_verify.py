@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from gralis import GralisError, explain
 from gralis.games import Multilinear
-from gralis.verify import (
+from gralis.paper import (
     SECTIONS,
     Row,
     Section,
@@ -38,11 +38,11 @@ from gralis.verify import (
     theorems,
     verify,
 )
-from gralis.verify import canonical as canonical_rows
-from gralis.verify import exact as arithmetic
-from gralis.verify.__main__ import main
-from gralis.verify.exact import Polynomial
-from gralis.verify.row import at_most, equal, exceeds, near, shown, vanishes
+from gralis.paper import canonical as canonical_rows
+from gralis.paper import exact as arithmetic
+from gralis.paper.__main__ import main
+from gralis.paper.exact import Polynomial
+from gralis.paper.row import at_most, equal, exceeds, near, shown, vanishes
 from reference import (
     conditioned_ig,
     exact_gralis,

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 import gralis
 from gralis.bench import Pictures
 from gralis.bench.source import read_labels
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
 
 sys.path.append(str(Path(__file__).parents[1] / "histology"))
 import explain as histology

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 import gralis
 from gralis.bench.text import markdown_table
-from gralis.files import write_text
+from gralis.storage.container import write_text
 
 Values = NDArray[np.float64]
 

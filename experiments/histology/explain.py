@@ -18,7 +18,7 @@ from setting import Setting, claimed, read_json
 import gralis
 from gralis.bench import Item, Pictures, Study, run, write_tables
 from gralis.bench.source import read_labels
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
 from gralis.problem import Problem
 
 

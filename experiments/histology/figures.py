@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gralis.bench.statistics import Mean
-from gralis.files import write_whole
+from gralis.storage.container import write_whole
 from gralis.views.charts import GREY, INK, LINES
 from gralis.views.plots import new_figure
 

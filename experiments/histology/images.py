@@ -14,7 +14,7 @@ from PIL import Image
 from setting import Setting
 
 from gralis.bench.source import read_labels
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
 
 Labels = Sequence[dict[str, str]]
 

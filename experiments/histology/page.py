@@ -27,7 +27,7 @@ from studies import read
 from gralis.bench import comparisons, complaints, means, rows, run, write_page
 from gralis.bench.page import html_table, number
 from gralis.bench.text import losses, markdown_table, overview
-from gralis.files import write_text
+from gralis.storage.container import write_text
 
 PARTS = ("observed", "path", "numerical", "kernel")
 LIMITS = ("singles", "gralis", "gralis_uniform")

@@ -20,7 +20,7 @@ from setting import Setting, claimed, read_json, write_json
 
 import gralis
 from gralis.bench import Item, Store
-from gralis.certificates.calibrate import calibrate
+from gralis.certificates.calibration import calibrate
 from gralis.faithfulness import deletion, insertion
 from gralis.problem import Problem
 

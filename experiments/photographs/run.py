@@ -25,8 +25,8 @@ from gralis.bench import Pictures, Study, complaints, means, rows, run, write_pa
 from gralis.bench.source import every_picture
 from gralis.bench.text import losses, markdown_table, overview
 from gralis.demo import load_network
-from gralis.files import write_text
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
+from gralis.storage.container import write_text
 
 METHODS = (
     *("gralis", "gralis_uniform", "integrated_gradients", "kernel_shap", "lime"),

@@ -20,25 +20,24 @@ from gralis import (
     plans,
     targets,
 )
-from gralis.agreement import Replay
-from gralis.archive import load
-from gralis.batch import explain_batch
-from gralis.compare import compare
+from gralis.api.batch import explain_batch
+from gralis.api.compare import compare
+from gralis.api.explain import cost, explain
+from gralis.api.replay import replay
 from gralis.errors import BudgetError, GralisError, ModelError
-from gralis.explain import cost, explain
-from gralis.explanation import Explanation
-from gralis.explanations import Explanations
 from gralis.features import Features
-from gralis.granularity import Granularity, granularity
+from gralis.files.archive import load
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.many import explain_many, global_importance
 from gralis.models import Model
-from gralis.multiscale import MultiScale, multiscale
-from gralis.replay import replay
-from gralis.sensitivity import Hoeffding, Sensitivity, hoeffding, sensitivity
-from gralis.sweep import Sweep
-from gralis.verify import verify
+from gralis.paper import verify
+from gralis.results.explanation import Explanation
+from gralis.results.explanations import Explanations
+from gralis.results.replay import Replay
+from gralis.results.sweep import Sweep
+from gralis.scales import Granularity, MultiScale, granularity, multiscale
+from gralis.sobol import Hoeffding, Sensitivity, hoeffding, sensitivity
 from gralis.version import __version__
 
 __all__ = [

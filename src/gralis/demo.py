@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gralis.api.explain import explain
+from gralis.arrays import Array
 from gralis.errors import GralisError, bad
-from gralis.explain import explain
-from gralis.explanation import Explanation
 from gralis.features import slic
-from gralis.laws import Array
+from gralis.results.explanation import Explanation
 from gralis.views.plots import new_figure, plot
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from gralis.arrays import Array, Masks
 from gralis.errors import GralisError, bad
-from gralis.laws import Array, Law, Masks, ProductLaw, SizeLaw, TableLaw
+from gralis.laws import Law, ProductLaw, SizeLaw, TableLaw
 from gralis.laws.table import MOST_FEATURES
 
 

@@ -11,7 +11,7 @@ import torch
 
 from gralis.errors import bad
 from gralis.plans import Plan, whole
-from gralis.quadrature import NAMES as QUADRATURES
+from gralis.rays.quadrature import NAMES as QUADRATURES
 
 Choice = TypeVar("Choice")
 

@@ -11,18 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gralis import baselines as _baselines
-from gralis import features as _features
+from gralis.arrays import Array, plain
 from gralis.baselines import Baselines
-from gralis.endpoints import Endpoints
+from gralis.baselines.baselines import resolve as resolve_baseline
+from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.features import Features
-from gralis.labels import plain
-from gralis.laws import Array
+from gralis.features.given import resolve as resolve_features
 from gralis.models import Model, Points, adapt
-from gralis.models.asked import every_target, predicted, readable
-from gralis.models.identity import bytes_of
+from gralis.models.fingerprint import bytes_of
 from gralis.models.layer import Tail, descend
+from gralis.models.outputs import every_target, predicted, readable
 from gralis.targets import Target, Targets, listed, total
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -83,8 +82,8 @@ class Problem:
         return cls(
             adapted if len(asked) == 1 else replace(readable(adapted), target=asked[0]),
             leaves,
-            _baselines.resolve(baseline, leaves, keys=keys, x_user=x),
-            _features.resolve(features, tuple(tuple(leaf.shape) for leaf in leaves), keys),
+            resolve_baseline(baseline, leaves, keys=keys, x_user=x),
+            resolve_features(features, tuple(tuple(leaf.shape) for leaf in leaves), keys),
             form,
             asked,
             tuple(working or leaf.dtype for leaf in leaves),
@@ -146,7 +145,7 @@ def _below(model: object, x: object, baseline: object, target: Target, layer: ob
     """The same question asked at a layer: the rest of the network, and the activations of x and its baselines."""
     form, leaves = _leaves(x)
     keys = form if isinstance(form, tuple) else None
-    found = _baselines.resolve(baseline, leaves, keys=keys, x_user=x, as_given=True)
+    found = resolve_baseline(baseline, leaves, keys=keys, x_user=x, as_given=True)
 
     one = tuple(leaf[None] for leaf in leaves)
     descent = descend(model, layer, _packed(form, one), _packed(form, found.points), target)

@@ -8,21 +8,20 @@ from functools import cached_property
 
 import numpy as np
 
+from gralis.arrays import Array
+from gralis.certificates.stopping import Looks, reached
 from gralis.errors import BudgetError, GralisError
-from gralis.estimators import Estimate, estimate, estimates
-from gralis.evaluate import Evaluator
-from gralis.explanation import Explanation
-from gralis.fold import N_GROUPS, RAYS_PER_BLOCK, FoldedLedger
+from gralis.estimators import Estimate, estimate, estimates, folded
+from gralis.evaluation.cost import Cost
+from gralis.evaluation.evaluator import Evaluator
+from gralis.evaluation.progress import Bar, ProgressOption, Stopwatch
 from gralis.kernels import Kernel
-from gralis.laws import Array
-from gralis.ledger import Ledger
+from gralis.ledger import N_GROUPS, RAYS_PER_BLOCK, FoldedLedger, Ledger
 from gralis.options import Options
-from gralis.plans import Plan, Schedule, Sheet, Task
+from gralis.plans import Plan, RayRequest, Schedule, Task
 from gralis.problem import Problem
-from gralis.progress import Bar, ProgressOption, Stopwatch
-from gralis.provenance import provenance
-from gralis.spent import Cost
-from gralis.stopping import Looks, reached
+from gralis.results.explanation import Explanation
+from gralis.results.provenance import provenance
 
 _KEEP_BYTES = 2**26  # rows up to this size are kept; beyond, the ledger is folded
 
@@ -161,8 +160,8 @@ class Run:
                 )
             return self._sampled(longer, [tuple(ledger for ledger in ledgers if isinstance(ledger, Ledger))], done)
 
-    def _probe(self, sheet: Sheet) -> tuple[Ledger, ...]:
-        return self._evaluator.evaluate(sheet, values=self.task.with_values)
+    def _probe(self, request: RayRequest) -> tuple[Ledger, ...]:
+        return self._evaluator.evaluate(request, values=self.task.with_values)
 
     def _always(self, schedule: Schedule) -> tuple[Ledger, ...]:
         """Rows that belong to every replicate."""
@@ -173,8 +172,8 @@ class Run:
         values = self.task.with_values or schedule.rule is None  # without nodes there is nothing else
         numbers = range(first, schedule.n_replicates)
         if not self._stepwise:
-            sheet = Sheet.stack([schedule.replicate(r) for r in numbers])
-            kept.append(self._evaluator.evaluate(sheet, values=values))
+            request = RayRequest.stack([schedule.replicate(r) for r in numbers])
+            kept.append(self._evaluator.evaluate(request, values=values))
             return self._explanations(_joined(kept), schedule)
         self._looks = Looks.between(first, schedule.n_replicates)
         for number in numbers:
@@ -207,13 +206,13 @@ class Run:
         complete, numbers = True, range(first, schedule.n_replicates)
         self._looks = Looks.between(first, schedule.n_replicates)
         for number in numbers:
-            sheet = schedule.replicate(number)
+            request = schedule.replicate(number)
             blocks = [
-                ledger.block(sheet, laws[question // self.n_targets], self.problem.baselines.weights)
+                ledger.block(request, laws[question // self.n_targets], self.problem.baselines.weights)
                 for question, ledger in enumerate(kept)
             ]
             try:
-                self._evaluator.stream(sheet, lambda question, part, rows: blocks[question].take(part, rows))  # noqa: B023
+                self._evaluator.stream(request, lambda question, part, rows: blocks[question].take(part, rows))  # noqa: B023
             except KeyboardInterrupt:
                 if self.options.on_interrupt == "raise" or number < 2:
                     raise
@@ -239,7 +238,7 @@ class Run:
         if rows:
             found = estimates(rows, kernel, distances, weights, schedule.method)
         else:
-            found = [ledger.estimate(kernel) for ledger in ledgers if isinstance(ledger, FoldedLedger)]
+            found = [folded.estimate(ledger, kernel) for ledger in ledgers if isinstance(ledger, FoldedLedger)]
         seconds = self._seconds + self._watch.seconds
         cost = self._evaluator.cost.of_one(len(self.problems), self.n_targets, seconds)
         return tuple(

@@ -13,7 +13,7 @@ from bench.workshop import furnish
 from gralis.bench import Pictures
 from gralis.bench.source import read_labels
 from gralis.cli import main
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from gralis.bench.repeats import Repeats
 from gralis.bench.source import read_labels
 from gralis.cli.model import load_model
 from gralis.errors import GralisError
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
 from gralis.methods import METHODS
 from gralis.methods.method import Task
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gralis import Gaussian, SizeKernel, Uniform, explain
-from gralis.certificates import mass
+from gralis.certificates import weight_mass as mass
 from reference import gaussian, network, shapley_weight, without
 
 

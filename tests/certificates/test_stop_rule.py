@@ -10,8 +10,8 @@ import torch
 
 from gralis import Uniform, explain
 from gralis.certificates.simultaneous import half_widths
+from gralis.certificates.stopping import Looks
 from gralis.estimators import Estimate
-from gralis.stopping import Looks
 from reference import network
 
 LEVEL = 0.9

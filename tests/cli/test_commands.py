@@ -19,7 +19,7 @@ from cli.workshop import network
 from gralis.cli import main, outcome
 from gralis.cli.output import Folder, safe_name
 from gralis.errors import GralisError
-from gralis.files import write_whole
+from gralis.storage.container import write_whole
 
 ROW = ("explain", "--data", "table.csv", "--row", "0", "--drop", "price", "--model", "net.py:rows")
 

@@ -10,7 +10,7 @@ import torch
 
 import gralis
 from cli.workshop import network
-from gralis import images
+from gralis.files import images
 
 SMALL = ("--size", "24", "--segments", "5", "--budget", "120")
 

@@ -9,7 +9,7 @@ import gralis
 import gralis.run
 from explained import Counting, Interrupted, easy, slow, smooth, spread, truth
 from gralis import Gaussian, GralisError, SizeKernel, Uniform
-from gralis.fold import FoldedLedger
+from gralis.ledger import FoldedLedger
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import torch
 import gralis
 from explained import BUDGETS, SAMPLED, draw, setting, smooth, spread
 from gralis import Uniform
-from gralis.engine import Engine
+from gralis.evaluation.engine import Engine
 from gralis.problem import Problem
 
 
@@ -96,7 +96,7 @@ def test_what_is_done_with_a_batch_is_done_once():
     masks, nodes, pair = torch.ones(8, 4, dtype=torch.bool), torch.rand(8), torch.zeros(8, dtype=torch.int64)
     with pytest.raises(ValueError, match="disk"):
         engine.gradients(
-            lambda part, canvas: canvas.points(masks[part], nodes[part], pair[part]),
+            lambda part, builder: builder.points(masks[part], nodes[part], pair[part]),
             pair.numpy(),
             lambda part: (masks[part].numpy(), nodes[part].numpy()),
             take,

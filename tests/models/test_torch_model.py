@@ -260,7 +260,7 @@ def test_fingerprint_tells_functions_apart_and_knows_the_same_one():
     before = models.torch(counting).fingerprint()
     counting(torch.ones(2, 3))
     assert models.torch(counting).fingerprint() == before  # what it counts is its own affair
-    code = "from gralis.models.identity import of_function; print(of_function(lambda z: z in {'b', 'a', 'c'}))"
+    code = "from gralis.models.fingerprint import of_function; print(of_function(lambda z: z in {'b', 'a', 'c'}))"
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(3)]
     assert runs[0] == runs[1] == runs[2] != ""  # the order of a set differs from process to process
 

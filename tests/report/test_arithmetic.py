@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 import gralis
 from gralis import Gaussian, Uniform
-from gralis.archive import plain
+from gralis.files.archive import plain
 from gralis.report.page import arithmetic
 from gralis.report.rows import rows
 from report_cases import network, row, shared

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gralis.laws import Array
+from gralis.arrays import Array
 
 #: Told apart also by their order in the legend; random is grey.
 COLOURS = ("#d6604d", "#3d5a80", "#e0a030", "#4393c3", "#6a9a58", "#8c5a9e", "#a93a26", "#2a8a8a", "#b07850", "#555b66")

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.bench.charts import Line, curves, intervals, legend
 from gralis.bench.statistics import Comparison, Mean, comparisons, means
 from gralis.bench.tables import rows
-from gralis.files import write_text
-from gralis.laws import Array
+from gralis.storage.container import write_text
 
 _STYLE = """
 .chart { width: 100%; max-width: 460px; height: auto; font: 11px var(--sans); }

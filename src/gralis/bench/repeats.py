@@ -15,12 +15,12 @@ import numpy as np
 from torch import nn
 
 from gralis import methods
+from gralis.arrays import to_numpy
 from gralis.errors import GralisError
 from gralis.explainers import Attribution
-from gralis.labels import to_numpy
 from gralis.methods.method import Method
-from gralis.methods.run import FROM_LEDGER
-from gralis.models import identity
+from gralis.methods.several import FROM_LEDGER
+from gralis.models.fingerprint import of_function, of_module
 
 
 class Repeats:
@@ -64,4 +64,4 @@ def fingerprint(model: object) -> str:
     >>> fingerprint(nn.ReLU()) == fingerprint(nn.ReLU()), fingerprint(nn.ReLU()) == fingerprint(nn.Tanh())
     (True, False)
     """
-    return identity.of_module(model) if isinstance(model, nn.Module) else identity.of_function(model)  # type: ignore[arg-type]
+    return of_module(model) if isinstance(model, nn.Module) else of_function(model)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ import torch
 
 from gralis.errors import GralisError
 from gralis.features import Features, slic
-from gralis.images import SUFFIXES, Preprocessing
+from gralis.files.images import SUFFIXES, Preprocessing
 
 
 @dataclass(frozen=True, eq=False)

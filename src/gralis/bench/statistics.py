@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from gralis.arrays import Array
 from gralis.bench.tables import Row
 from gralis.errors import bad
 from gralis.faithfulness.score import Better
-from gralis.laws import Array
 
 Test = Literal["wilcoxon", "permutation"]
 _EXACT = 12  # groups up to which all sign changes are tried

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gralis.errors import GralisError
-from gralis.files import replacing
-from gralis.lock import Lock
+from gralis.storage.container import replacing
+from gralis.storage.lock import Lock
 
 _SCHEMA = 1
 

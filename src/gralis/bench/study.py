@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis import faithfulness, targets
+from gralis.arrays import Array
+from gralis.baselines.recipes import RECIPES
 from gralis.bench.repeats import Repeats
 from gralis.bench.source import Item
 from gralis.errors import GralisError, bad
 from gralis.explainers import Attribution
 from gralis.faithfulness import Score
-from gralis.faithfulness.case import case
-from gralis.faithfulness.infidelity import losses, misfit
+from gralis.faithfulness.fidelity import losses, misfit
+from gralis.faithfulness.scored_input import case
 from gralis.kernels import Gaussian, Kernel, Uniform
-from gralis.laws import Array
 from gralis.methods.method import Task, Words
-from gralis.methods.run import FROM_LEDGER, METHODS
+from gralis.methods.several import FROM_LEDGER, METHODS
 from gralis.plans import whole
 from gralis.problem import Problem
-from gralis.recipes import RECIPES
 from gralis.targets import Target
 
 ANNOTATED = ("pointing_game", "iou", "mass_inside")  # for images with an annotation

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gralis.faithfulness.score import Better
-from gralis.files import write_text, write_whole
+from gralis.storage.container import write_text, write_whole
 
 
 @dataclass(frozen=True)

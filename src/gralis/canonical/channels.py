@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gralis.arrays import Array, plain
 from gralis.canonical.triple import Triple
 from gralis.errors import GralisError, bad
-from gralis.labels import plain
-from gralis.laws import Array
-from gralis.models.blame import blame
+from gralis.models.failures import report_failure
 from gralis.models.frozen import frozen
 from gralis.targets import Target, select
 
@@ -92,7 +91,7 @@ def activation_and_gradient(
     try:
         with frozen(model), torch.inference_mode(False), torch.enable_grad():
             points = _placed(x, model)
-            with blame(f"The model {type(model).__name__}", points):
+            with report_failure(f"The model {type(model).__name__}", points):
                 y = select(model(points), target, "canonical.gradcam_lin")
             if len(seen) != 1:
                 raise GralisError(

@@ -10,14 +10,15 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.arrays import Array, Masks
 from gralis.canonical.triple import Index, Triple
 from gralis.errors import GralisError, bad
-from gralis.evaluate import Evaluator
+from gralis.evaluation.evaluator import Evaluator
 from gralis.kernels import Gaussian, as_kernel
-from gralis.laws import Array, Masks, all_masks
+from gralis.laws import all_masks
 from gralis.problem import Problem
-from gralis.quadrature import Rule, rule
-from gralis.sheet import Sheet
+from gralis.rays import RayRequest
+from gralis.rays.quadrature import Rule, rule
 from gralis.targets import Target
 
 _MOST_FEATURES = 12
@@ -61,8 +62,8 @@ def gralis(
     with problem_of(model, x, baseline, target, features) as (problem, evaluator):
         n = problem.n_features
         log_weight = as_kernel(kernel).log_weight(_with_empty(n), problem.squared_distance[0])
-        sheet = Sheet.of(all_masks(n), np.zeros(2**n - 1), 0, *nodes.on_rays(np.random.default_rng(0), 2**n - 1))
-        (ledger,) = evaluator.evaluate(sheet, values=False)
+        request = RayRequest.of(all_masks(n), np.zeros(2**n - 1), 0, *nodes.on_rays(np.random.default_rng(0), 2**n - 1))
+        (ledger,) = evaluator.evaluate(request, values=False)
     gradient = ledger.gradient.reshape(2**n - 1, nodes.n_nodes, n)  # rays in the order of their codes 1, 2, ...
     index: list[Index] = []
     weights, marginals = np.empty((2, n, 2 ** (n - 1) * nodes.n_nodes))

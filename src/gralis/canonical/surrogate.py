@@ -7,10 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gralis.arrays import Array, Masks
 from gralis.canonical.coalitions import problem_of
 from gralis.canonical.triple import Triple
 from gralis.errors import bad
-from gralis.laws import Array, Masks, all_masks
+from gralis.laws import all_masks
 from gralis.targets import Target
 
 

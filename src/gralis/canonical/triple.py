@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import bad
-from gralis.laws import Array
 
 Index = tuple[Hashable, ...]
 

@@ -9,12 +9,12 @@ mass           where the kernel puts its weight                     baseline    
 """
 
 from gralis.certificates.audit import Audit
-from gralis.certificates.calibrate import Calibration, calibrate
+from gralis.certificates.calibration import Calibration, calibrate
 from gralis.certificates.certificate import Certificate, Checksum
-from gralis.certificates.mass import WeightMass
 from gralis.certificates.paper import Smoothness
 from gralis.certificates.ranks import Ranks
 from gralis.certificates.residual import Residual, Term
+from gralis.certificates.weight_mass import WeightMass
 
 __all__ = [
     "Audit",

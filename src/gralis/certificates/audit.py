@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.endpoints import Endpoints
+from gralis.arrays import Array, to_numpy
+from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.features import Features
-from gralis.labels import to_numpy
-from gralis.laws import Array
 
 _ALLOWED = (
     "attributions per feature or on the input's own shape (array, tensor, tuple of them, or a shap or captum result), "

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gralis.certificates.calibrate import Calibration
+from gralis.arrays import Array
+from gralis.certificates.calibration import Calibration
 from gralis.certificates.certificate import Certificate, Checksum
 from gralis.errors import GralisError, bad
 from gralis.estimators import importance
 from gralis.kernels import Kernel
-from gralis.laws import Array
 from gralis.ledger import Ledger
 
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import bad
-from gralis.laws import Array
 from gralis.ledger import Ledger
 
 Kind = Literal["asymptotic", "calibrated", "guaranteed"]

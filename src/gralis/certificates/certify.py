@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gralis.arrays import Array
 from gralis.certificates import bernstein, paper, replicates
-from gralis.certificates.calibrate import of_ledger
+from gralis.certificates.calibration import of_ledger
 from gralis.certificates.certificate import Certificate, probability
 from gralis.certificates.paper import Smoothness
 from gralis.errors import GralisError, bad
-from gralis.laws import Array
 from gralis.ledger import Ledger
 
 if TYPE_CHECKING:
-    from gralis.explanation import Explanation
+    from gralis.results.explanation import Explanation
 
 METHODS = ("replicates", "bernstein", "paper")
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gralis.certificates.calibrate import Calibration
+from gralis.arrays import Array
+from gralis.certificates.calibration import Calibration
 from gralis.certificates.certificate import Certificate, Checksum
 from gralis.errors import GralisError, bad
 from gralis.kernels import Gaussian, Kernel, SizeKernel, Uniform
-from gralis.laws import Array
 from gralis.laws.law import all_masks
 from gralis.laws.table import MOST_FEATURES
 from gralis.ledger import Ledger

@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate
-from gralis.laws import Array
 
 _MOST_FEATURES = 1000
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.certificates.certificate import Certificate, Checksum
 from gralis.certificates.simultaneous import half_widths, single_half_widths
 from gralis.estimators import Estimate, importance, shapley
-from gralis.fold import FoldedLedger
 from gralis.kernels import Kernel
-from gralis.laws import Array
-from gralis.ledger import Ledger
+from gralis.ledger import FoldedLedger, Ledger
 
 
 def certificate(

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats takes long to import
 
+from gralis.arrays import Array
 from gralis.estimators import Estimate
-from gralis.laws import Array
 
 _N_DRAWS = 2000
 _MOST_NUMBERS = 2**25  # beyond this many normal numbers the level is shared evenly instead (Bonferroni)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from gralis.baselines.recipes import RECIPES
 from gralis.cli import options
 from gralis.cli.model import load_model
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights
@@ -17,10 +18,9 @@ from gralis.cli.outcome import BAD, DONE, one_line, say
 from gralis.cli.show import to_json
 from gralis.errors import GralisError
 from gralis.features import Features, grid, slic
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
 from gralis.kernels import Gaussian, Uniform
 from gralis.many import Results, explain_many, folder, means, table
-from gralis.recipes import RECIPES
 from gralis.targets import parse
 
 EXAMPLES = (

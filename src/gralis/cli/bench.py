@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gralis.archive import strict
+from gralis.baselines.recipes import RECIPES
 from gralis.cli import options
 from gralis.cli.model import load_model
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights
@@ -17,8 +17,8 @@ from gralis.cli.outcome import BAD, DONE, one_line, say
 from gralis.cli.question import read_labels as read_names
 from gralis.cli.subjects import number_or_name
 from gralis.errors import GralisError
-from gralis.images import Preprocessing
-from gralis.recipes import RECIPES
+from gralis.files.archive import strict
+from gralis.files.images import Preprocessing
 
 _START = "gralis bench --images photos --model net.py:build"
 EXAMPLES = (

@@ -17,7 +17,7 @@ from gralis.cli.question import read_labels
 from gralis.cli.subjects import Pictures, Rows
 from gralis.cli.tables import read_table
 from gralis.errors import GralisError
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
 from gralis.kernels import Gaussian, Uniform
 
 EXAMPLES = (

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gralis.api.explain import explain
 from gralis.cli.outcome import BAD, DONE, NOT_REACHED, one_line, say
 from gralis.cli.output import Folder, write_picture, write_report
 from gralis.cli.question import Question, ask
 from gralis.cli.show import show, to_json
 from gralis.cli.subjects import Pictures, Rows, Subject
 from gralis.errors import GralisError
-from gralis.explain import explain
-from gralis.explanation import Explanation
+from gralis.results.explanation import Explanation
 
 _MARKED = 8  # regions named on the heat map
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gralis.errors import GralisError
-from gralis.explanation import Explanation
-from gralis.files import write_whole
+from gralis.results.explanation import Explanation
+from gralis.storage.container import write_whole
 
 _LONGEST = 100
 

@@ -10,7 +10,7 @@ import typer
 from gralis.cli.options import Config, Debug, Quiet
 from gralis.cli.outcome import DONE, one_line
 from gralis.cli.output import write_report
-from gralis.images import Preprocessing
+from gralis.files.images import Preprocessing
 
 EXAMPLES = (
     ("why.html beside why.gralis", "gralis report why.gralis"),

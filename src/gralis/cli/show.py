@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gralis.archive import plain
 from gralis.cli.outcome import one_line
 from gralis.errors import GralisError
-from gralis.explanation import Explanation
+from gralis.files.archive import plain
+from gralis.results.explanation import Explanation
 from gralis.views.table import cost_line, residual_line, tolerance_line
 
 _MOST_ROWS = 15

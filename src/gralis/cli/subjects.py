@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from gralis.arrays import Array
 from gralis.baselines import sample
+from gralis.baselines.recipes import RECIPES
 from gralis.cli.tables import Table
 from gralis.errors import GralisError
 from gralis.features import Features, columns, grid, slic
-from gralis.images import Preprocessing
-from gralis.laws import Array
+from gralis.files.images import Preprocessing
 from gralis.models.layer import Layer
-from gralis.recipes import RECIPES
 
 _COLUMNS = "columns"  # the baseline of a table: the mean of every column
 

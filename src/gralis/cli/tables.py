@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import GralisError
-from gralis.laws import Array
 from gralis.many.rows import numbers, ragged, read_rows
 
 

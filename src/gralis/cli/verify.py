@@ -25,7 +25,7 @@ def verify(
     debug: Debug = False,
 ) -> int:
     """Recompute every number and claim of the paper; exit code 1 if a row fails."""
-    from gralis.verify import verify as check
+    from gralis.paper import verify as check
 
     found = check(only or None)
     print(json.dumps(found.to_dict()) if as_json else found)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gralis.arrays import Array
 from gralis.estimators import adjusted, endpoint, plain, ratio, shapley
-from gralis.estimators.result import Estimate
-from gralis.estimators.weights import effective_rays, importance, unsampled, unvisited
+from gralis.estimators.estimate import Estimate
+from gralis.estimators.importance import effective_rays, importance, unsampled, unvisited
 from gralis.kernels import Kernel, Uniform
-from gralis.laws import Array
 from gralis.ledger import Ledger
 
 __all__ = ["Estimate", "effective_rays", "estimate", "estimates", "importance", "total_of_values", "unsampled"]

@@ -15,13 +15,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.arrays import Array
+from gralis.estimators.estimate import Estimate
+from gralis.estimators.importance import importance
 from gralis.estimators.plain import per_replicate
-from gralis.estimators.result import Estimate
 from gralis.estimators.surrogates import Drift, Lesson, Potential, Prediction, Surrogate, n_monomials
-from gralis.estimators.weights import importance
-from gralis.laws import Array, Law
+from gralis.laws import Law
 from gralis.ledger import Ledger
-from gralis.sheet import CENSUS
+from gralis.rays import CENSUS
 
 _MOST_FOLDS = 5
 _MOST_MONOMIALS = 1200  # a fit must stay cheap beside the model

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gralis.arrays import Array
+from gralis.estimators.estimate import Estimate
 from gralis.estimators.plain import per_replicate
-from gralis.estimators.result import Estimate
-from gralis.laws import Array, Law
+from gralis.laws import Law
 from gralis.ledger import Ledger
 
 

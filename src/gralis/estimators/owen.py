@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaln, gammaln
 
+from gralis.arrays import Array
 from gralis.estimators.process import Process, Rows
-from gralis.laws import Array
 
 _MOST_NODES = 24  # beyond so many Gauss-Legendre nodes the integral is exact to rounding
 

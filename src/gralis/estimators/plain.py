@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gralis.estimators.result import Estimate
-from gralis.estimators.weights import importance
-from gralis.laws import Array, Law
+from gralis.arrays import Array
+from gralis.estimators.estimate import Estimate
+from gralis.estimators.importance import importance
+from gralis.laws import Law
 from gralis.ledger import Ledger
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from gralis.laws import Array
+from gralis.arrays import Array
 
 _LEVEL = 100.0  # m, in units of the mean square value: the mean of the game is as good as free
 _JITTER = 1e-10

@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 
+from gralis.arrays import Array
+from gralis.estimators.estimate import Estimate
 from gralis.estimators.plain import per_replicate
-from gralis.estimators.result import Estimate
 from gralis.kernels import Kernel
-from gralis.laws import Array
 from gralis.ledger import Ledger
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from gralis.arrays import Array
 from gralis.errors import GralisError
+from gralis.estimators.estimate import Estimate
 from gralis.estimators.process import Rows, learn
-from gralis.estimators.result import Estimate
 from gralis.estimators.shapley import distinct_rows
-from gralis.laws import Array
 from gralis.ledger import Ledger
 
 _MOST_ROWS = 1200

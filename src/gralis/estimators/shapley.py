@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
 from gralis.estimators import owen
+from gralis.estimators.estimate import Estimate
 from gralis.estimators.process import N_PARAMETERS, Process, Rows, learn
-from gralis.estimators.result import Estimate
-from gralis.laws import Array, Masks
 from gralis.ledger import Ledger
 
 _MOST_ROWS = 1200  # in one matrix; more rows are read in blocks

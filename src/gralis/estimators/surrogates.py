@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve
 
-from gralis.laws import Array, Law
+from gralis.arrays import Array
+from gralis.laws import Law
 from gralis.ledger import Ledger
 
 _RIDGE = 1e-5  # relative to each monomial's own sum of squares, growing with its degree; linear terms are free

@@ -9,6 +9,6 @@ paths        Integrated Gradients (the ray of all features) and single features
 attribution  what they return
 """
 
-from gralis.explainers.attribution import Attribution, Interactions, Surrogate
+from gralis.results.attribution import Attribution, Interactions, Surrogate
 
 __all__ = ["Attribution", "Interactions", "Surrogate"]

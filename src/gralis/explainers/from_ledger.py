@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate
 from gralis.explainers import paths
-from gralis.explainers.attribution import Attribution, Interactions, Surrogate
-from gralis.explainers.game import Game, game
+from gralis.explainers.coalition_values import Game, game
 from gralis.explainers.indices import BANZHAF, SII, Index, k_sii, stii
 from gralis.explainers.regression import faith_estimate, lasso_support, lime_fit, moebius_estimate
 from gralis.explainers.sampled import index_estimate
 from gralis.explainers.transform import Coalition, coalitions, faith, index_values, moebius
-from gralis.laws import Array
+from gralis.results.attribution import Attribution, Interactions, Surrogate
 
 if TYPE_CHECKING:
-    from gralis.explanation import Explanation
+    from gralis.results.explanation import Explanation
 
 INDICES = ("SII", "STII", "k-SII", "FSII", "BII")
 _MOST_COALITIONS = 200_000

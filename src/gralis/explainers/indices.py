@@ -12,7 +12,7 @@ from math import comb
 
 import numpy as np
 
-from gralis.laws import Array
+from gralis.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
-from gralis.fold import FoldedLedger
-from gralis.laws import Array
-from gralis.ledger import Ledger
+from gralis.ledger import FoldedLedger, Ledger
 
 _ENOUGH_ROWS = 8
 

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
-from gralis.explainers.game import Game, log_class_size
+from gralis.explainers.coalition_values import Game, log_class_size
 from gralis.explainers.sampled import contained
 from gralis.explainers.transform import Coalition
-from gralis.laws import Array
 
 #: From log of how many coalitions each row stands for.
 Fit = Callable[[Array], Array]

@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
 from gralis.estimators.adjusted import Steadiest
-from gralis.explainers.game import Game, log_class_size
+from gralis.explainers.coalition_values import Game, log_class_size
 from gralis.explainers.indices import Index
 from gralis.explainers.transform import Coalition, coalitions
-from gralis.laws import Array, Masks
 
 _MOST_FOLDS = 5
 _MOST_TERMS = 1200

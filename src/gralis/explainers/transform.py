@@ -12,8 +12,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.arrays import Array
 from gralis.explainers.indices import Index
-from gralis.laws import Array
 
 Coalition = tuple[int, ...]
 

@@ -14,14 +14,14 @@ score        Score, and its mean with error bars over images
 """
 
 from gralis.faithfulness.curves import deletion, insertion, road_gap, road_lerf, road_morf
+from gralis.faithfulness.fidelity import completeness, infidelity
 from gralis.faithfulness.impute import NoisyLinear
-from gralis.faithfulness.infidelity import completeness, infidelity
 from gralis.faithfulness.overlap import iou, mass_inside, pointing_game
+from gralis.faithfulness.repeats import rank_agreement, stability
 from gralis.faithfulness.sanity import model_randomisation
 from gralis.faithfulness.score import Curve, Score, Summary, over
 from gralis.faithfulness.sensitivity import max_sensitivity
 from gralis.faithfulness.sparsity import entropy, gini, locality
-from gralis.faithfulness.stability import rank_agreement, stability
 
 __all__ = [
     "Curve",

@@ -8,11 +8,11 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.arrays import Array
 from gralis.errors import GralisError, bad
-from gralis.faithfulness.case import Case, Level, case
 from gralis.faithfulness.impute import NoisyLinear
 from gralis.faithfulness.score import Better, Curve, Score
-from gralis.laws import Array
+from gralis.faithfulness.scored_input import Case, Level, case
 from gralis.methods.method import Words
 from gralis.plans import whole
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import splu
 
+from gralis.arrays import Array
 from gralis.errors import bad
-from gralis.laws import Array
 
 NEIGHBOURS = {
     (dy, dx): 1 / 6 if 0 in (dy, dx) else 1 / 12 for dy in (-1, 0, 1) for dx in (-1, 0, 1) if (dy, dx) != (0, 0)

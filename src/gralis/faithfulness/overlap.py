@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.errors import bad
-from gralis.faithfulness.case import Case, case, finite
 from gralis.faithfulness.score import Score
+from gralis.faithfulness.scored_input import Case, case, finite
 from gralis.methods.method import Words
 
 

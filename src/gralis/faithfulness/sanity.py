@@ -10,12 +10,12 @@ import torch
 from torch import nn
 
 from gralis.errors import bad
-from gralis.faithfulness.again import again, method_of
-from gralis.faithfulness.case import case
+from gralis.faithfulness.repeats import agreement
+from gralis.faithfulness.rerun import again, method_of
 from gralis.faithfulness.score import Curve, Score
-from gralis.faithfulness.stability import agreement
+from gralis.faithfulness.scored_input import case
 from gralis.methods.method import BUDGET, Method, Words
-from gralis.models.blame import kind
+from gralis.models.failures import kind
 from gralis.plans import whole
 
 

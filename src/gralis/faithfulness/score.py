@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
+from gralis.arrays import Array
 from gralis.certificates.certificate import probability
 from gralis.errors import bad
-from gralis.laws import Array
 
 Better = Literal["higher", "lower"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from gralis.errors import GralisError, bad
-from gralis.faithfulness.again import again, method_of
-from gralis.faithfulness.case import case
+from gralis.faithfulness.rerun import again, method_of
 from gralis.faithfulness.score import Curve, Score
+from gralis.faithfulness.scored_input import case
 from gralis.methods.method import BUDGET, Method, Words
 from gralis.plans import whole
 

@@ -6,9 +6,9 @@ from typing import Unpack
 
 import numpy as np
 
-from gralis.faithfulness.case import case
+from gralis.arrays import Array
 from gralis.faithfulness.score import Score
-from gralis.laws import Array
+from gralis.faithfulness.scored_input import case
 from gralis.methods.method import Words
 
 

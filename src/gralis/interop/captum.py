@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gralis.batch import explain_batch
+from gralis.api.batch import explain_batch
+from gralis.api.explain import explain
 from gralis.errors import bad
-from gralis.explain import explain
-from gralis.explanation import Explanation
 from gralis.features import Features, groups
+from gralis.results.explanation import Explanation
 
 Inputs = Tensor | tuple[Tensor, ...]
 

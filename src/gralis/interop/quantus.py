@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gralis.batch import explain_batch
+from gralis.api.batch import explain_batch
 from gralis.features import grid
 
 _CELLS = 8  # along each axis of an image, if no features are given

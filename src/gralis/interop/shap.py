@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gralis.errors import GralisError
-from gralis.explanation import Explanation
+from gralis.results.explanation import Explanation
 
 
 def to_shap(explanation: Explanation, *, residual: bool = False) -> Any:

@@ -6,12 +6,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from gralis.api.explain import prepare
 from gralis.errors import GralisError, bad
-from gralis.explain import prepare
-from gralis.explanation import Explanation
 from gralis.features import columns
 from gralis.models import blackbox
 from gralis.options import Choices
+from gralis.results.explanation import Explanation
 from gralis.targets import Target
 
 

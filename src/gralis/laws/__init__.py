@@ -9,9 +9,9 @@ the shared plan draws from the *proposal* r(T): the even mixture over features o
 1 / sqrt(t). It is closed form too, so the importance weights q_i / r are exact, and bounded.
 """
 
-from gralis.laws.law import Array, Law, Masks, all_masks, log_shapley
+from gralis.laws.law import Law, all_masks, log_shapley
 from gralis.laws.product import ProductLaw
 from gralis.laws.sizes import SizeLaw
 from gralis.laws.table import TableLaw
 
-__all__ = ["Array", "Law", "Masks", "ProductLaw", "SizeLaw", "TableLaw", "all_masks", "log_shapley"]
+__all__ = ["Law", "ProductLaw", "SizeLaw", "TableLaw", "all_masks", "log_shapley"]

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-Array = NDArray[np.float64]
-Masks = NDArray[np.bool_]
+from gralis.arrays import Array, Masks
 
 #: Rays of size t are proposed in proportion to mass / t^TILT: best when rays of all sizes vary alike.
 TILT = 0.5

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp
 
-from gralis.laws.law import TILT, Array, Masks, log_shapley, spread, stratified
+from gralis.arrays import Array, Masks
+from gralis.laws.law import TILT, log_shapley, spread, stratified
 
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(24)  # on each panel
 _N_CELLS = 256

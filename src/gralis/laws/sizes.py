@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from gralis.laws.law import TILT, Array, Masks, systematic_counts
+from gralis.arrays import Array, Masks
+from gralis.laws.law import TILT, systematic_counts
 
 
 @dataclass(frozen=True, eq=False)

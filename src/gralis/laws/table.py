@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.laws.law import TILT, Array, Masks, all_masks, log_shapley
+from gralis.arrays import Array, Masks
+from gralis.laws.law import TILT, all_masks, log_shapley
 
 MOST_FEATURES = 16
 

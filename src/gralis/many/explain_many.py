@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
+from gralis.api.explain import complete
 from gralis.baselines import Sample
 from gralis.errors import GralisError, bad
-from gralis.explain import complete
 from gralis.features import Features
 from gralis.many import local
 from gralis.many.blocks import Block, blocks
@@ -29,7 +29,7 @@ from gralis.many.store import Store
 from gralis.many.tables import arrow
 from gralis.many.work import Done, Question
 from gralis.models import adapt
-from gralis.models.blame import full_name
+from gralis.models.failures import full_name
 from gralis.options import Choices, Options
 from gralis.plans import whole
 from gralis.targets import Target, check, describe

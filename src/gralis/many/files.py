@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import GralisError, bad
 from gralis.features import columns
-from gralis.images import SUFFIXES, Preprocessing
-from gralis.laws import Array
+from gralis.files.images import SUFFIXES, Preprocessing
 from gralis.many.items import Given, Item, Source, label_of, name_of, named_twice
 from gralis.many.rows import count_rows, numbers, ragged, read_rows
 from gralis.many.tables import written

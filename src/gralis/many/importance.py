@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import GralisError, bad
-from gralis.files import write_text
-from gralis.laws import Array
 from gralis.many.result import Results
+from gralis.storage.container import write_text
 
 SCHEMA = "gralis.importance/1"
 _SQUARES = ("mean_abs", "squares", "noise", "f_squares")  # cannot be negative

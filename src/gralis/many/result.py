@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gralis.archive import load
 from gralis.errors import GralisError
-from gralis.explanation import Explanation
+from gralis.files.archive import load
 from gralis.many.store import Store, ledger_name, table_name
 from gralis.many.tables import arrow, empty, unpack
+from gralis.results.explanation import Explanation
 
 
 @dataclass(frozen=True)

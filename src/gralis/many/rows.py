@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import GralisError
-from gralis.laws import Array
 from gralis.many.tables import arrow
 
 _ROWS = 1024  # of a Parquet file at a time

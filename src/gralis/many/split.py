@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, TypeVar, Unpack
 
-from gralis.evaluate import Consumer, Evaluator
-from gralis.explain import about, begin, complete
-from gralis.explanation import Explanation
-from gralis.laws import Array
+from gralis.api.explain import about, begin, complete
+from gralis.arrays import Array
+from gralis.evaluation.cost import Cost
+from gralis.evaluation.evaluator import Consumer, Evaluator
 from gralis.ledger import Ledger
 from gralis.many.ray_engine import cluster, given_to_workers, greet, workers_told
 from gralis.options import Choices
 from gralis.plans import whole
 from gralis.problem import Problem
-from gralis.sheet import Sheet
-from gralis.spent import Cost
+from gralis.rays import RayRequest
+from gralis.results.explanation import Explanation
 from gralis.targets import Target
 
 Answer = TypeVar("Answer")
@@ -60,7 +60,7 @@ def explain_split(
 
 
 class _Worker:
-    """Evaluates parts of sheets."""
+    """Evaluates parts of requests."""
 
     def __init__(self, task: tuple[object, object, Target, Mapping[str, Any]]) -> None:
         import torch
@@ -76,16 +76,16 @@ class _Worker:
     def ready(self) -> None:
         """Answers once the model is there."""
 
-    def ledger(self, sheet: Sheet, values: bool) -> tuple[Ledger, Cost]:
+    def ledger(self, request: RayRequest, values: bool) -> tuple[Ledger, Cost]:
         self._evaluator.cost = Cost()
         with self._evaluator.session():
-            (found,) = self._evaluator.evaluate(sheet, values=values)
+            (found,) = self._evaluator.evaluate(request, values=values)
         return found, self._evaluator.cost
 
-    def gradient(self, sheet: Sheet) -> tuple[Array, Cost]:
+    def gradient(self, request: RayRequest) -> tuple[Array, Cost]:
         self._evaluator.cost = Cost()
         with self._evaluator.session():
-            (found,) = self._evaluator.gradients(sheet)
+            (found,) = self._evaluator.gradients(request)
         return found, self._evaluator.cost
 
 
@@ -96,17 +96,17 @@ class _Split(Evaluator):
         super().__init__(problems, batch_size=batch_size, max_memory=max_memory)
         self._pool = pool
 
-    def evaluate(self, sheet: Sheet, *, values: bool) -> tuple[Ledger, ...]:
-        if sheet.n_rays <= _RAYS:
-            return super().evaluate(sheet, values=values)
-        found = self._pool.map(lambda actor, part: actor.ledger.remote(part, values), list(_parts(sheet)))
+    def evaluate(self, request: RayRequest, *, values: bool) -> tuple[Ledger, ...]:
+        if request.n_rays <= _RAYS:
+            return super().evaluate(request, values=values)
+        found = self._pool.map(lambda actor, part: actor.ledger.remote(part, values), list(_parts(request)))
         return (Ledger.join([self._charged(*answer) for answer in found]),)
 
-    def stream(self, sheet: Sheet, consume: Consumer) -> None:
-        if sheet.n_rays <= _RAYS:
-            return super().stream(sheet, consume)
+    def stream(self, request: RayRequest, consume: Consumer) -> None:
+        if request.n_rays <= _RAYS:
+            return super().stream(request, consume)
         start = 0
-        for answer in self._pool.map(lambda actor, part: actor.gradient.remote(part), list(_parts(sheet))):
+        for answer in self._pool.map(lambda actor, part: actor.gradient.remote(part), list(_parts(request))):
             rows = self._charged(*answer)
             consume(0, slice(start, start + len(rows)), rows)
             start += len(rows)
@@ -128,7 +128,7 @@ class _Split(Evaluator):
         return answer
 
 
-def _parts(sheet: Sheet) -> Iterator[Sheet]:
-    for start in range(0, sheet.n_rays, _RAYS):
+def _parts(request: RayRequest) -> Iterator[RayRequest]:
+    for start in range(0, request.n_rays, _RAYS):
         rows = slice(start, start + _RAYS)
-        yield Sheet(*(getattr(sheet, field.name)[rows] for field in fields(Sheet)))
+        yield RayRequest(*(getattr(request, field.name)[rows] for field in fields(RayRequest)))

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from gralis.errors import GralisError
-from gralis.files import replacing
-from gralis.lock import Lock
 from gralis.many.tables import SCHEMA
+from gralis.storage.container import replacing
+from gralis.storage.lock import Lock
 
 _NAME = re.compile(r"(values|inputs)/\d{8}\.parquet|ledgers/[0-9a-f]{32}\.gralis")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from gralis.archive import plain
 from gralis.errors import GralisError
-from gralis.explanation import Explanation
+from gralis.files.archive import plain
+from gralis.results.explanation import Explanation
 
 SCHEMA = "gralis.many/1"
 _KEY = b"gralis.schema"

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from gralis.archive import to_bytes
-from gralis.batch import alike, on_shared_rays
+from gralis.api.batch import alike, on_shared_rays
+from gralis.api.explain import about
 from gralis.errors import GralisError
-from gralis.explain import about
-from gralis.explanation import Explanation
 from gralis.features import Features
+from gralis.files.archive import to_bytes
 from gralis.many.blocks import Block, seed_of
 from gralis.many.items import Given
 from gralis.many.store import ledger_name, table_name
 from gralis.many.tables import Outcome, pack, written
 from gralis.problem import Problem
+from gralis.results.explanation import Explanation
 
 _ROWS_BYTES = 2**26  # of the gradients of inputs that share rays
 _BATCH_NUMBERS = 2**18  # in the points of one batch

@@ -10,13 +10,13 @@ map          a layer's map, brought to the input and to features
 run          several methods on one input, one ledger for all that can read it
 """
 
-from gralis.methods.chance import random
+from gralis.methods.at_random import random
 from gralis.methods.from_ledger import gralis, gralis_uniform, integrated_gradients, kernel_shap, lime, singles
 from gralis.methods.gradcam import Cam, gradcam, gradcam_lin, gradcam_map
 from gralis.methods.map import Map
 from gralis.methods.method import Method
-from gralis.methods.occlusion import occlusion
-from gralis.methods.run import FROM_LEDGER, METHODS, run
+from gralis.methods.occlude import occlusion
+from gralis.methods.several import FROM_LEDGER, METHODS, run
 
 __all__ = [
     "FROM_LEDGER",

@@ -6,15 +6,15 @@ from typing import Unpack
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.explainers import Attribution
-from gralis.explanation import Explanation
-from gralis.fold import FoldedLedger
 from gralis.kernels import Uniform
-from gralis.laws import Array
+from gralis.ledger import FoldedLedger
 from gralis.methods.method import Task, TaskWords, delta_of, known
 from gralis.plans import whole
-from gralis.quadrature import midpoint
-from gralis.sheet import Sheet
+from gralis.rays import RayRequest
+from gralis.rays.quadrature import midpoint
+from gralis.results.explanation import Explanation
 
 _NODES = 64  # on the path of Integrated Gradients
 _ENOUGH_POINTS = 32  # points on the ray of all features that a ledger must have to be read instead
@@ -98,15 +98,17 @@ def integrated_gradients(
         most = max(1, task.budget // len(weights))
         rule = midpoint(min(_NODES, most) if n_nodes is None else whole(n_nodes, "n_nodes", 1, "integrated_gradients"))
         rays = (np.ones((len(weights), problem.n_features), dtype=bool), np.zeros(len(weights)), 0)
-        sheet = Sheet.of(*rays, *rule.on_rays(np.random.default_rng(0), len(weights)), baseline=np.arange(len(weights)))
+        request = RayRequest.of(
+            *rays, *rule.on_rays(np.random.default_rng(0), len(weights)), baseline=np.arange(len(weights))
+        )
         values = np.zeros(problem.n_features)
-        share = (weights[:, None] * rule.weights).ravel()  # of every point, in the order of the sheet
+        share = (weights[:, None] * rule.weights).ravel()  # of every point, in the order of the request
 
         def add(question: int, part: slice, rows: Array) -> None:
             nonlocal values
             values += share[part] @ rows
 
-        evaluator.stream(sheet, add)
+        evaluator.stream(request, add)
         found, names = known(values, "integrated gradients"), problem.features.names
         return Attribution(found, names, delta_of(evaluator), f"{rule.n_nodes} nodes", problem.features)
 

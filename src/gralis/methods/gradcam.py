@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gralis.arrays import Shape
 from gralis.canonical.channels import activation_and_gradient, aggregate
 from gralis.errors import GralisError, bad
 from gralis.explainers import Attribution
-from gralis.labels import Shape
 from gralis.methods.map import Map
 from gralis.methods.method import Task, TaskWords, delta_of, known
-from gralis.models.blame import kind
+from gralis.models.failures import kind
 from gralis.models.layer import Layer
 from gralis.models.torch_module import TorchModel
 from gralis.targets import Target

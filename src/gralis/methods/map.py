@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gralis.arrays import Array, Shape
 from gralis.errors import bad
-from gralis.features import resolve
-from gralis.labels import Shape
-from gralis.laws import Array
-from gralis.overlap import lengths
+from gralis.features.given import resolve
+from gralis.features.overlap import lengths
 
 
 @dataclass(frozen=True, eq=False)

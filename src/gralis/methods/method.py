@@ -10,18 +10,18 @@ from typing import Any, Literal, Protocol, Self, TypedDict, Unpack
 
 import numpy as np
 
-from gralis.endpoints import Leaves
+from gralis.api.explain import explain
+from gralis.arrays import Array
+from gralis.arrays import describe as describe_value
+from gralis.baselines.endpoints import Leaves
 from gralis.errors import bad
 from gralis.estimators import Estimate
-from gralis.evaluate import Evaluator
-from gralis.explain import explain
+from gralis.evaluation.evaluator import Evaluator
 from gralis.explainers import Attribution
-from gralis.explanation import Explanation
 from gralis.kernels import Gaussian, as_kernel
-from gralis.labels import describe as describe_value
-from gralis.laws import Array
 from gralis.plans import whole
 from gralis.problem import Problem
+from gralis.results.explanation import Explanation
 from gralis.targets import Target, check, describe
 
 BatchSize = int | Literal["auto"]

@@ -7,12 +7,12 @@ from dataclasses import replace as _replace
 import torch as _torch  # under another name: `torch` here is the adapter
 
 from gralis.errors import GralisError, bad
-from gralis.models.asked import READABLE
 from gralis.models.blackbox import blackbox
-from gralis.models.blame import kind
+from gralis.models.failures import kind
 from gralis.models.function import function
 from gralis.models.jax_function import jax_model as jax
 from gralis.models.keras_model import keras_model as keras
+from gralis.models.outputs import READABLE
 from gralis.models.protocol import Model, Points
 from gralis.models.torch_module import torch_model as torch
 from gralis.targets import Target

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from gralis.errors import GralisError, ModelError, bad
-from gralis.models.blame import blame, full_name, kind
+from gralis.models.failures import full_name, kind, report_failure
+from gralis.models.fingerprint import of_function
 from gralis.models.function import arrays
-from gralis.models.identity import of_function
 from gralis.models.points import leaves
 from gralis.models.protocol import Points
 from gralis.targets import Target, check, describe, select
@@ -53,7 +53,7 @@ class BlackboxModel:
         outputs, found = self.outputs(points), []
         rows = leaves(points)[0].shape[0]
         for target in targets:
-            with blame(f"The target {describe(target)}", points):
+            with report_failure(f"The target {describe(target)}", points):
                 values = select(outputs, target)
             if values.shape[0] != rows:
                 raise ModelError(f"The black box {self.name} returned {values.shape[0]} values for {rows} rows.")
@@ -62,7 +62,7 @@ class BlackboxModel:
 
     def outputs(self, points: Points) -> Any:
         """What the function returns, as float64 tensors."""
-        with blame(f"The black box {self.name}", points):
+        with report_failure(f"The black box {self.name}", points):
             return self._tensors(self.fn(arrays(points)))
 
     def value_and_gradient(self, points: Points) -> NoReturn:

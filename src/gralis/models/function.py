@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from gralis.errors import ModelError, bad
-from gralis.models.blame import blame, full_name
-from gralis.models.identity import of_function
+from gralis.models.failures import full_name, report_failure
+from gralis.models.fingerprint import of_function
 from gralis.models.points import leaves, rebuild, require_floating
 from gralis.models.protocol import Points
 
@@ -44,7 +44,7 @@ class FunctionModel:
 
     def value(self, points: Points) -> Tensor:
         """F at every row, (rows,), float64."""
-        with blame(f"The function {self.name}", points):
+        with report_failure(f"The function {self.name}", points):
             values = self.function(arrays(points))
         rows = leaves(points)[0].shape[0]
         return tensor_like(values, (rows,), f"The function {self.name}")
@@ -54,7 +54,7 @@ class FunctionModel:
         require_floating(points)
         values = self.value(points)
         culprit = f"The gradient of {self.name}"
-        with blame(culprit, points):
+        with report_failure(culprit, points):
             found = self.gradient(arrays(points))
         if isinstance(points, Tensor):
             return values, tensor_like(found, tuple(points.shape), culprit)

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from gralis.errors import GralisError, bad
-from gralis.models.blame import full_name, kind
-from gralis.models.foreign import ForeignModel, Weights
+from gralis.models.failures import full_name, kind
+from gralis.models.framework import ForeignModel, Weights
 from gralis.models.jax_function import JaxEngine
 from gralis.models.protocol import Points
 from gralis.models.torch_module import TorchModel

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from gralis.errors import GralisError, ModelError, bad
-from gralis.models.blame import kind
+from gralis.models.failures import kind
 from gralis.models.frozen import frozen
 from gralis.models.points import leaves, rebuild
 from gralis.models.protocol import Points

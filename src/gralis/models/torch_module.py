@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from gralis.errors import ModelError, bad
-from gralis.models.blame import blame, full_name, kind
+from gralis.models.failures import full_name, kind, report_failure
+from gralis.models.fingerprint import of_function, of_module
 from gralis.models.frozen import frozen
-from gralis.models.identity import of_function, of_module
 from gralis.models.points import leaves, rebuild, require_floating
 from gralis.models.protocol import Points
 from gralis.targets import Target, check, describe, select
@@ -101,7 +101,7 @@ class TorchModel:
         """dvalue/dpoint; the graph stays for the next target if `keep`."""
         if not value.requires_grad:
             raise self._detached()
-        with blame(f"The backward pass of {self.name}", points):
+        with report_failure(f"The backward pass of {self.name}", points):
             found: tuple[Tensor | None, ...] = torch.autograd.grad(
                 value, inputs, torch.ones_like(value), allow_unused=True, retain_graph=keep
             )
@@ -173,14 +173,14 @@ class TorchModel:
     def _outputs(self, points: Points) -> Any:
         adapters = "models.function or models.blackbox, one of JAX or Keras into models.jax or models.keras"
         advice = "" if self._owner is not None else f"(A NumPy function goes into {adapters}.)"
-        with blame(f"The model {self.name}", points, advice):
+        with report_failure(f"The model {self.name}", points, advice):
             if isinstance(points, Mapping):
                 return self.module(**points)
             return self.module(*points) if isinstance(points, tuple) else self.module(points)
 
     def _selected(self, outputs: Any, target: Target, points: Points) -> Tensor:
         """The target of the outputs, checked to be one real floating number per row."""
-        with blame(f"The target {describe(target)}", points):
+        with report_failure(f"The target {describe(target)}", points):
             values = select(outputs, target)
         rows = leaves(points)[0].shape[0]
         if values.shape[0] != rows:

@@ -17,18 +17,18 @@ from gralis.plans.endpoint import Endpoint
 from gralis.plans.exhaustive import Exhaustive
 from gralis.plans.independent import Independent
 from gralis.plans.permutation import Permutation
+from gralis.plans.plan import Plan, Probe, Schedule, Task, whole
 from gralis.plans.shared import Shared
-from gralis.plans.task import Plan, Probe, Schedule, Task, whole
 from gralis.plans.values import Values
-from gralis.sheet import CENSUS, PILOT, Sheet
+from gralis.rays import CENSUS, PILOT, RayRequest
 
 __all__ = [
     "CENSUS",
     "PILOT",
     "Plan",
     "Probe",
+    "RayRequest",
     "Schedule",
-    "Sheet",
     "Task",
     "as_plan",
     "endpoint",

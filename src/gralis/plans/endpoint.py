@@ -12,8 +12,8 @@ import numpy as np
 from gralis.errors import BudgetError
 from gralis.laws import all_masks
 from gralis.plans.permutation import draw_orders, prefix_log_rate, prefixes
-from gralis.plans.task import Probe, Schedule, Task
-from gralis.sheet import Sheet
+from gralis.plans.plan import Probe, Schedule, Task
+from gralis.rays import RayRequest
 
 _MOST_FEATURES = 20  # up to which all coalitions may be enumerated
 
@@ -47,7 +47,7 @@ class EndpointSchedule(Schedule):
     name = "endpoint"
     method = "endpoint"
 
-    def replicate(self, index: int) -> Sheet:
+    def replicate(self, index: int) -> RayRequest:
         if self.exact:
             masks, owner = all_masks(self.task.n_features), np.array(-1)
             rate = np.zeros(len(masks))
@@ -56,7 +56,9 @@ class EndpointSchedule(Schedule):
             masks, owner = prefixes(orders)
             rate = prefix_log_rate(masks, len(orders))
         baselines = range(self.task.n_baselines)
-        return Sheet.stack([Sheet.of(masks, rate, index, baseline=number, owner=owner) for number in baselines])
+        return RayRequest.stack(
+            [RayRequest.of(masks, rate, index, baseline=number, owner=owner) for number in baselines]
+        )
 
     def describe(self) -> dict[str, object]:
         return {**super().describe(), "exact": self.exact}

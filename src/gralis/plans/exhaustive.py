@@ -8,9 +8,9 @@ import numpy as np
 
 from gralis.errors import BudgetError, GralisError
 from gralis.laws import all_masks
-from gralis.plans.task import Probe, Schedule, Task
-from gralis.quadrature import rule
-from gralis.sheet import Sheet
+from gralis.plans.plan import Probe, Schedule, Task
+from gralis.rays import RayRequest
+from gralis.rays.quadrature import rule
 
 _MOST_FEATURES = 16
 _LEAST_NODES, _MOST_NODES = 4, 16
@@ -54,9 +54,9 @@ class ExhaustiveSchedule(Schedule):
     name = "exhaustive"
     method = "exact"
 
-    def replicate(self, index: int) -> Sheet:
+    def replicate(self, index: int) -> RayRequest:
         assert self.rule is not None
         masks = np.tile(all_masks(self.task.n_features), (self.task.n_baselines, 1))
         baseline = np.repeat(np.arange(self.task.n_baselines), len(masks) // self.task.n_baselines)
         nodes, weights = self.rule.on_rays(self.task.rng(index), len(masks))
-        return Sheet.of(masks, np.zeros(len(masks)), index, nodes, weights, baseline=baseline)
+        return RayRequest.of(masks, np.zeros(len(masks)), index, nodes, weights, baseline=baseline)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gralis.plans.task import Probe, Schedule, Task
-from gralis.quadrature import rule
-from gralis.sheet import Sheet
+from gralis.plans.plan import Probe, Schedule, Task
+from gralis.rays import RayRequest
+from gralis.rays.quadrature import rule
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class IndependentSchedule(Schedule):
     name = "independent"
     method = "plain"
 
-    def replicate(self, index: int) -> Sheet:
+    def replicate(self, index: int) -> RayRequest:
         assert self.rule is not None
         task, n_rays, node_rule = self.task, self.rays_per_replicate, self.rule
         rng = task.rng(index)
@@ -48,4 +48,4 @@ class IndependentSchedule(Schedule):
         # One ray at a time: on_rays(n_rays) would stratify the nodes over the rays, and these must be independent.
         pairs = [node_rule.on_rays(rng, 1) for _ in range(n_rays)]
         nodes, weights = (np.concatenate(column) for column in zip(*pairs, strict=True))
-        return Sheet.of(masks, log_rate, index, nodes, weights, baseline=baseline)
+        return RayRequest.of(masks, log_rate, index, nodes, weights, baseline=baseline)

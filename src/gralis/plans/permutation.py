@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from gralis.arrays import Array, Masks
 from gralis.errors import GralisError, bad
-from gralis.laws import Array, Masks
-from gralis.plans.task import Probe, Schedule, Task
-from gralis.quadrature import rule
-from gralis.sheet import Sheet
+from gralis.plans.plan import Probe, Schedule, Task
+from gralis.rays import RayRequest
+from gralis.rays.quadrature import rule
 
 Order = NDArray[np.int64]
 
@@ -63,7 +63,7 @@ class PermutationSchedule(Schedule):
     name = "permutation"
     method = "ratio"
 
-    def replicate(self, index: int) -> Sheet:
+    def replicate(self, index: int) -> RayRequest:
         assert self.rule is not None
         given = None if self.orders is None else np.array([self.orders[index]])
         orders = draw_orders(self.task, index, self.antithetic) if given is None else given
@@ -72,8 +72,8 @@ class PermutationSchedule(Schedule):
         parts = []
         for number in range(self.task.n_baselines):
             nodes, weights = self.rule.on_rays(self.task.rng(index, number), len(masks))
-            parts.append(Sheet.of(masks, rate, index, nodes, weights, baseline=number, owner=owner))
-        return Sheet.stack(parts)
+            parts.append(RayRequest.of(masks, rate, index, nodes, weights, baseline=number, owner=owner))
+        return RayRequest.stack(parts)
 
     def more(self, n_replicates: int) -> Schedule:
         if self.orders is not None:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gralis.laws import Array
+from gralis.arrays import Array
 from gralis.laws.law import systematic_counts
 from gralis.ledger import Ledger
 from gralis.plans.exhaustive import Exhaustive
-from gralis.plans.task import Probe, Schedule, Task
-from gralis.quadrature import UNIFORM, Density, NodeRule, RandomRule, rule
-from gralis.sheet import CENSUS, PILOT, Sheet
+from gralis.plans.plan import Probe, Schedule, Task
+from gralis.rays import CENSUS, PILOT, RayRequest
+from gralis.rays.quadrature import UNIFORM, Density, NodeRule, RandomRule, rule
 
 _N_NODES = 1  # a gradient on a fresh coalition tells more than a second one on the same ray
 _KNOTS = np.array([0.0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0])
@@ -52,7 +52,7 @@ class Shared:
         n_rays = budget // n_nodes - pilot
         replicates = task.replicates or self._replicates(task, n_rays)
         task.needs((pilot + replicates) * n_nodes, f"plan='shared' with {replicates} replicates")
-        looked = probe(rays_sheet(task, RandomRule(n_nodes, _PILOT_DENSITY), pilot, PILOT)) if pilot else ()
+        looked = probe(draw_rays(task, RandomRule(n_nodes, _PILOT_DENSITY), pilot, PILOT)) if pilot else ()
         density = node_density(looked) if looked else UNIFORM
         node_rule = rule(task.quadrature or "random", n_nodes, density, halves=task.halves)
         taught = tuple(ledger.on_scale(density) for ledger in looked)
@@ -86,15 +86,15 @@ class SharedSchedule(Schedule):
     name = "shared"
     method = "adjusted"
 
-    def replicate(self, index: int) -> Sheet:
+    def replicate(self, index: int) -> RayRequest:
         assert self.rule is not None
-        return rays_sheet(self.task, self.rule, self.rays_per_replicate, index)
+        return draw_rays(self.task, self.rule, self.rays_per_replicate, index)
 
-    def census(self) -> Sheet | None:
+    def census(self) -> RayRequest | None:
         if not has_census(self.task):
             return None
         n = self.task.n_features
-        return Sheet.of(np.eye(n, dtype=bool), np.zeros(n), CENSUS)
+        return RayRequest.of(np.eye(n, dtype=bool), np.zeros(n), CENSUS)
 
     def describe(self) -> dict[str, object]:
         density = self.rule.density if isinstance(self.rule, RandomRule) else UNIFORM
@@ -107,7 +107,7 @@ def has_census(task: Task) -> bool:
     return task.with_values and task.n_baselines == 1 and task.n_features > 1
 
 
-def rays_sheet(task: Task, node_rule: NodeRule, n_rays: int, index: int) -> Sheet:
+def draw_rays(task: Task, node_rule: NodeRule, n_rays: int, index: int) -> RayRequest:
     """n_rays rays of one replicate, dealt over the baselines by their weights."""
     rng = task.rng(index)
     counts = systematic_counts(rng, n_rays * task.baseline_weights) if task.n_baselines > 1 else np.array([n_rays])
@@ -120,7 +120,7 @@ def rays_sheet(task: Task, node_rule: NodeRule, n_rays: int, index: int) -> Shee
         baseline.append(np.full(len(drawn), number))
     nodes, weights = node_rule.on_rays(rng, n_rays)
     density = node_rule.density if isinstance(node_rule, RandomRule) else UNIFORM
-    return Sheet.of(
+    return RayRequest.of(
         np.concatenate(masks),
         np.concatenate(log_rate),
         index,

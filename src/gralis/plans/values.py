@@ -19,11 +19,12 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.arrays import Array, Masks
 from gralis.errors import BudgetError
-from gralis.laws import Array, Masks, all_masks
+from gralis.laws import all_masks
 from gralis.laws.law import systematic_counts
-from gralis.plans.task import Probe, Schedule, Task
-from gralis.sheet import CENSUS, Sheet
+from gralis.plans.plan import Probe, Schedule, Task
+from gralis.rays import CENSUS, RayRequest
 
 _MOST_FEATURES = 20  # up to which all coalitions may be enumerated
 _REPLICATES = range(6, 21)
@@ -71,14 +72,16 @@ class ValuesSchedule(Schedule):
     name = "values"
     method = "shapley"
 
-    def replicate(self, index: int) -> Sheet:
+    def replicate(self, index: int) -> RayRequest:
         if self.exact:
             masks = all_masks(self.task.n_features)
-            parts = [Sheet.of(masks, np.zeros(len(masks)), index, baseline=b) for b in range(self.task.n_baselines)]
-            return Sheet.stack(parts)
+            parts = [
+                RayRequest.of(masks, np.zeros(len(masks)), index, baseline=b) for b in range(self.task.n_baselines)
+            ]
+            return RayRequest.stack(parts)
         return self._deck.deal(index)
 
-    def census(self) -> Sheet | None:
+    def census(self) -> RayRequest | None:
         if self.exact:
             return None
         n, n_baselines = self.task.n_features, self.task.n_baselines
@@ -88,7 +91,7 @@ class ValuesSchedule(Schedule):
             rows += [some, ~some]
         masks = np.concatenate(rows)
         baseline = np.concatenate([np.arange(n_baselines), np.zeros(len(masks) - n_baselines, dtype=np.int64)])
-        return Sheet.of(masks, np.zeros(len(masks)), CENSUS, baseline=baseline)
+        return RayRequest.of(masks, np.zeros(len(masks)), CENSUS, baseline=baseline)
 
     @cached_property
     def _deck(self) -> Deck:
@@ -105,7 +108,7 @@ class Deck:
     task: Task
     listed: tuple[int, ...]
     per_replicate: int
-    _dealt: list[Sheet] = field(default_factory=list)
+    _dealt: list[RayRequest] = field(default_factory=list)
     _seen: set[tuple[int, bytes]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -114,13 +117,13 @@ class Deck:
         self._classes = np.array([float(_n_pairs(n, int(size))) for size in self._sizes])
         self._left = np.repeat(self._classes[:, None], self.task.n_baselines, axis=1)  # (n_sizes, n_baselines)
 
-    def deal(self, index: int) -> Sheet:
+    def deal(self, index: int) -> RayRequest:
         """The pairs of one replicate; those before it are dealt first."""
         while len(self._dealt) <= index:
             self._dealt.append(self._next(len(self._dealt)))
         return self._dealt[index]
 
-    def _next(self, index: int) -> Sheet:
+    def _next(self, index: int) -> RayRequest:
         task, rng = self.task, self.task.rng(index)
         n, shares = task.n_features, task.baseline_weights
         room = self._left.sum(1)
@@ -138,7 +141,7 @@ class Deck:
         rate = np.log(expected / self._classes, where=expected > 0, out=np.full(len(expected), -np.inf))
         log_rate = np.repeat(rate, counts) + np.log(shares[baseline])
         both = np.stack([masks, ~masks], axis=1).reshape(-1, n)
-        return Sheet.of(both, np.repeat(log_rate, 2), index, baseline=np.repeat(baseline, 2))
+        return RayRequest.of(both, np.repeat(log_rate, 2), index, baseline=np.repeat(baseline, 2))
 
     def _draw(self, rng: np.random.Generator, size: int, baseline: int) -> Masks:
         """A coalition of this size that was not there before, uniform among these."""

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gralis.files import write_text
 from gralis.report.content import SCHEMA, content
-from gralis.report.embedded import archive_of, content_of
 from gralis.report.page import page
+from gralis.storage.container import write_text
+from gralis.storage.embedded import archive_of, content_of
 
 if TYPE_CHECKING:
-    from gralis.explanation import Explanation
+    from gralis.results.explanation import Explanation
 
 __all__ = ["SCHEMA", "archive_of", "content", "content_of", "page", "report"]
 

@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from gralis.archive import strict
+from gralis.arrays import Array, describe
 from gralis.errors import GralisError, bad
 from gralis.estimators import removal
 from gralis.explainers import Attribution
-from gralis.explanation import Explanation
-from gralis.fold import FoldedLedger
+from gralis.files.archive import strict
 from gralis.kernels import Gaussian, Uniform
-from gralis.labels import describe
-from gralis.laws import Array
+from gralis.ledger import FoldedLedger
 from gralis.report import words
-from gralis.report.embedded import pack
 from gralis.report.picture import baseline_picture, owners, picture, places
 from gralis.report.rows import rows
+from gralis.results.explanation import Explanation
+from gralis.storage.embedded import pack
 from gralis.views.table import tolerance_line
 
 SCHEMA = "gralis.report/1"

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
+from gralis.arrays import Array, Shape, describe, to_numpy
 from gralis.errors import GralisError, bad
-from gralis.labels import Labels, Shape, describe, to_numpy
-from gralis.laws import Array
+from gralis.features.labels import Labels
 from gralis.report.outline import outline
 from gralis.report.png import data_url
 from gralis.views import pixels as on_pixels
 
 if TYPE_CHECKING:
-    from gralis.explanation import Explanation
+    from gralis.results.explanation import Explanation
 
 _MOST_REGIONS = 400
 _FEWEST_PIXELS = 4  # per region, on average

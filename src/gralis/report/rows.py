@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from gralis.errors import GralisError
 from gralis.estimators.endpoint import differences
-from gralis.fold import FoldedLedger
 from gralis.kernels import Gaussian
-from gralis.ledger import Ledger
+from gralis.ledger import FoldedLedger, Ledger
 
 if TYPE_CHECKING:
-    from gralis.explanation import Explanation
+    from gralis.results.explanation import Explanation
 
 _MOST_BYTES = 6 * 2**20  # of rows inside a page
 _KINDS = {"f": "<f8", "i": "<i4", "b": "|u1"}

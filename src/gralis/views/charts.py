@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import GralisError
-from gralis.laws import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gralis.explanation import Explanation
-    from gralis.sweep import Sweep
+    from gralis.results.explanation import Explanation
+    from gralis.results.sweep import Sweep
 
 FOR, AGAINST, INK, GREY = "#d6604d", "#4393c3", "#222222", "#999999"
 #: Okabe and Ito's colours: told apart by every common kind of colour blindness.

@@ -10,7 +10,7 @@ import numpy as np
 from gralis.views.table import cost_line, residual_line
 
 if TYPE_CHECKING:
-    from gralis.explanation import Explanation
+    from gralis.results.explanation import Explanation
 
 _MOST_ROWS = 15
 _FOR, _AGAINST = "#d6604d", "#4393c3"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gralis.arrays import Array, Shape
 from gralis.errors import bad
-from gralis.labels import Labels, Shape
-from gralis.laws import Array
+from gralis.features.labels import Labels
 
 if TYPE_CHECKING:
-    from gralis.explanation import Explanation
+    from gralis.results.explanation import Explanation
 
 
 def owners(e: Explanation) -> Labels:

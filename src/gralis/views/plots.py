@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
+from gralis.arrays import Array, Shape, describe, to_numpy
 from gralis.errors import GralisError, bad
-from gralis.labels import Labels, Shape, describe, to_numpy, whole
-from gralis.laws import Array
+from gralis.features.labels import Labels, whole
 from gralis.views import charts, tokens
 from gralis.views.pixels import on_grid, owners
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from gralis.explanation import Explanation
+    from gralis.results.explanation import Explanation
 
 _COLOURS = "RdBu_r"  # red for, blue against: told apart by every common kind of colour blindness
 _FOR, _AGAINST, _INK = "#d6604d", "#4393c3", "#222222"

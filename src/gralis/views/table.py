@@ -9,8 +9,8 @@ import numpy as np
 from gralis.errors import GralisError
 
 if TYPE_CHECKING:
-    from gralis.explanation import Explanation
-    from gralis.sweep import Sweep
+    from gralis.results.explanation import Explanation
+    from gralis.results.sweep import Sweep
 
 _MOST_ROWS = 15
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gralis.arrays import Array
 from gralis.errors import GralisError
-from gralis.laws import Array
-from gralis.names import CoordinateNames
+from gralis.features.coordinate_names import CoordinateNames
 from gralis.views.charts import AGAINST, FOR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gralis.explanation import Explanation
+    from gralis.results.explanation import Explanation
 
 INK = "#111111"  # readable on the strongest of the colours
 _LINE = 72  # characters of a picture's line

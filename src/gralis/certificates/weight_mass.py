@@ -1,0 +1,103 @@
+"""w_i(S) = q(S u i | i in T): where the kernel puts the weight of a feature, over its predecessor sets (Appendix D).
+
+Exact by enumeration for few features. For many, the heaviest sets and the effective number come from draws of the
+law itself, no model involved, and `exact` says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gralis.arrays import Array, Masks
+from gralis.errors import GralisError
+from gralis.laws import Law
+from gralis.laws.law import all_masks
+
+_MOST_ENUMERATED = 14
+_N_DRAWS = 4096
+_MOST_FEATURES = 2000
+_HANDFUL = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class WeightMass:
+    """The weight of every feature's predecessor sets."""
+
+    sizes: Array  # (n_features, n_features): [i, s] = P(|S| = s) for feature i
+    effective: Array  # (n_features,) exp(entropy): so many equally weighted coalitions it amounts to
+    heaviest: tuple[tuple[tuple[tuple[int, ...], float], ...], ...]  # per feature ((S, w_i(S)), ...), heaviest first
+    names: Sequence[str]
+    exact: bool
+
+    def __repr__(self) -> str:
+        n = len(self.effective)
+        lines = [f"weight over predecessor sets ({'exact' if self.exact else 'from draws of the law'})"]
+        width = max([7, *(len(name) for name in self.names[:15])])
+        lines.append(f"{'feature':<{width}}  {'effective':>9}  {'mean |S|':>8}  heaviest")
+        for i in range(min(n, 15)):
+            mean = float(self.sizes[i] @ np.arange(n))
+            first, weight = self.heaviest[i][0]
+            members = "{" + ", ".join(self.names[j] for j in first[:4]) + (", ..." if len(first) > 4 else "") + "}"
+            lines.append(
+                f"{self.names[i]:<{width}}  {self.effective[i]:>9.4g}  {mean:>8.3g}  {members} holds {weight:.1%}"
+            )
+        return "\n".join(lines)
+
+
+def weight_mass(laws: Sequence[Law], baseline_weights: Array, names: Sequence[str], top: int = 3) -> WeightMass:
+    """Averaged over the baselines; warns where the kernel concentrates on a handful of coalitions."""
+    n = laws[0].n_features
+    if n > _MOST_FEATURES:
+        raise GralisError(f"weight_mass is a table for up to {_MOST_FEATURES} features; here n_features = {n}.")
+    exact = n <= _MOST_ENUMERATED
+    pairs = list(zip(laws, baseline_weights, strict=True))
+    masks, counted = _all(pairs) if exact else _draws(pairs)
+    weights = np.sum([share * np.exp(law.log_conditional(masks)) for law, share in pairs], axis=0)
+    counted /= counted.sum(0)
+    sizes = np.stack([np.bincount(masks.sum(1) - 1, counted[:, i], n) for i in range(n)]).astype(np.float64)
+    log_weights = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
+    effective = np.exp(-(counted * log_weights).sum(0))
+    found = WeightMass(sizes, effective, _heaviest(masks, weights, top), names, exact)
+    few = np.flatnonzero(effective < min(_HANDFUL, 2 ** (n - 1) / 2))
+    if len(few):
+        i = int(few[np.argmin(effective[few])])
+        warnings.warn(
+            f"The kernel concentrates on a handful of coalitions for {len(few)} of {n} features (feature {names[i]}: "
+            f"{effective[i]:.3g} effective coalitions); their values say little about the rest. Use a larger sigma.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return found
+
+
+def _all(pairs: Sequence[tuple[Law, float]]) -> tuple[Masks, Array]:
+    masks = all_masks(pairs[0][0].n_features)
+    return masks, np.sum([share * np.exp(law.log_conditional(masks)) for law, share in pairs], axis=0)
+
+
+def _draws(pairs: Sequence[tuple[Law, float]]) -> tuple[Masks, Array]:
+    """Coalitions from the proposal of each law, which reaches every feature, and what each of them counts."""
+    rng, masks, counted = np.random.default_rng(0), [], []
+    n_draws = max(_N_DRAWS // len(pairs), 64)
+    for law, share in pairs:
+        drawn, log_rate = law.propose(rng, n_draws)
+        masks.append(drawn)
+        counted.append(share / n_draws * np.exp(law.log_conditional(drawn) - log_rate[:, None]))
+    return np.concatenate(masks), np.concatenate(counted)
+
+
+def _heaviest(masks: Masks, weights: Array, top: int) -> tuple[tuple[tuple[tuple[int, ...], float], ...], ...]:
+    table = []
+    for i in range(masks.shape[1]):
+        seen: dict[tuple[int, ...], float] = {}
+        for row in np.argsort(-weights[:, i], kind="stable"):
+            members = tuple(int(j) for j in np.flatnonzero(masks[row]) if j != i)
+            seen[members] = float(weights[row, i])
+            if len(seen) == top:
+                break
+        table.append(tuple(seen.items()))
+    return tuple(table)

@@ -1,0 +1,1 @@
+"""Model calls: points are built, batched and evaluated here, and nowhere else."""

@@ -1,0 +1,1 @@
+"""Explanations and pictures as files."""

@@ -1,0 +1,151 @@
+"""The ledger: every evaluated ray, from which all numbers are arithmetic; in memory or mapped from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from gralis.arrays import Array, Masks
+from gralis.rays import PILOT, RayRequest
+from gralis.rays.quadrature import Density, thinned
+from gralis.storage.container import read_arrays, write_arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """Rays (mask, rate, replicate, baseline, owner, value v(T)) and the points on them (node, weight, gradient).
+
+    `gradient[p, i]` is (x_i - x'_i) dF/dx_i at point p, for members and non-members alike; `rays` sums it up.
+    """
+
+    masks: Masks  # (n_rays, n_features)
+    log_rate: Array  # (n_rays,) log expected draws of this coalition per replicate
+    replicate: NDArray[np.int64]  # (n_rays,) -1: pilot
+    baseline: NDArray[np.int64]  # (n_rays,)
+    owner: NDArray[np.int64]  # (n_rays,)
+    value: Array  # (n_rays,) v(T) = F(x_T) - F(x'), NaN where it was not evaluated
+    ray: NDArray[np.int64]  # (n_points,) which ray a point lies on
+    node: Array  # (n_points,) a in [0, 1]
+    place: Array  # (n_points,) a on the plan's own scale s
+    stretch: Array  # (n_points,) da/ds
+    weight: Array  # (n_points,)
+    gradient: Array  # (n_points, n_features)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.masks.shape[1])
+
+    @property
+    def n_rays(self) -> int:
+        return len(self.masks)
+
+    @property
+    def n_points(self) -> int:
+        return len(self.ray)
+
+    @property
+    def n_replicates(self) -> int:
+        """Replicates that count: the pilot does not."""
+        return int(self.replicate.max(initial=PILOT)) + 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """|T| of every ray: its stratum."""
+        return np.asarray(self.masks.sum(1), dtype=np.int64)
+
+    @cached_property
+    def rays(self) -> Array:
+        """ray_i(T) = sum over the nodes of weight * gradient_i, zero outside T; (n_rays, n_features)."""
+        return self.sum_points(self.weight[:, None] * self.gradient) * self.masks
+
+    def sum_points(self, rows: Array) -> Array:
+        """Sum rows (n_points, ...) over the points of each ray."""
+        return np.asarray(self._points_of_rays @ rows)
+
+    @cached_property
+    def _points_of_rays(self) -> csr_array:
+        ones = np.ones(self.n_points)
+        return csr_array((ones, (self.ray, np.arange(self.n_points))), shape=(self.n_rays, self.n_points))
+
+    @cached_property
+    def nodes_per_ray(self) -> NDArray[np.int64]:
+        return np.bincount(self.ray, minlength=self.n_rays)
+
+    @property
+    def checksum(self) -> Array:
+        """Lemma A on every ray: sum_i ray_i - v(T); zero for exact quadrature, mean zero for random nodes."""
+        return np.asarray(self.rays.sum(1) - self.value)
+
+    def on_scale(self, density: Density) -> Ledger:
+        """The same rows with this density's scale along the rays."""
+        return replace(self, place=density.cumulative(self.node), stretch=1 / density(self.node))
+
+    def take(self, rows: NDArray[np.bool_]) -> Ledger:
+        """The ledger of these rays only."""
+        points = rows[self.ray]
+        renumber = np.cumsum(rows) - 1
+        per_ray = {f.name: getattr(self, f.name)[rows] for f in fields(self)[:6]}
+        per_point = {f.name: getattr(self, f.name)[points] for f in fields(self)[7:]}
+        return Ledger(**per_ray, ray=renumber[self.ray[points]], **per_point)
+
+    def of_baseline(self, number: int) -> Ledger:
+        """The rays of one baseline, as if it were the only one."""
+        own = self.take(self.baseline == number)
+        return replace(own, baseline=np.zeros_like(own.baseline))
+
+    def with_nodes(self, rule: str, n_nodes: int) -> Ledger:
+        """The same rays with fewer of their nodes, where those make a rule of the same name."""
+        has = self.nodes_per_ray > 0
+        before = int(self.nodes_per_ray.max(initial=0))
+        points = thinned(rule, before, n_nodes, int(has.sum())).ravel()
+        kept = {f.name: getattr(self, f.name)[points] for f in fields(self)[6:]}
+        return replace(self, **{**kept, "weight": kept["weight"] * (before / n_nodes)})
+
+    @staticmethod
+    def join(parts: Sequence[Ledger]) -> Ledger:
+        """Ledgers one after the other; associative."""
+        if len(parts) == 1:
+            return parts[0]
+        shift = np.cumsum([0] + [part.n_rays for part in parts[:-1]])
+        columns = {f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Ledger)}
+        columns["ray"] = np.concatenate([part.ray + s for part, s in zip(parts, shift, strict=True)])
+        return Ledger(**columns)
+
+    @staticmethod
+    def record(request: RayRequest, gradient: Array, value: Array) -> Ledger:
+        """What a request became: gradients of its points in row order, and v(T) of its rays."""
+        n_nodes = request.nodes.shape[1]
+        return Ledger(
+            request.masks,
+            request.log_rate,
+            np.array(request.replicate),
+            np.array(request.baseline),
+            np.array(request.owner),
+            value,
+            np.repeat(np.arange(request.n_rays), n_nodes),
+            np.array(request.nodes, dtype=np.float64).ravel(),
+            np.array(request.places, dtype=np.float64).ravel(),
+            np.array(request.stretch, dtype=np.float64).ravel(),
+            np.array(request.weights, dtype=np.float64).ravel(),
+            gradient,
+        )
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The columns by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def save(self, path: str | Path) -> Path:
+        """Write the ledger to a file, atomically."""
+        return write_arrays(path, self.arrays(), {"kind": "ledger", "n_features": self.n_features})
+
+    @staticmethod
+    def load(path: str | Path) -> Ledger:
+        """The ledger in a file, mapped, not read: the same interface, the rows stay on disk until they are used."""
+        arrays, _ = read_arrays(path, "ledger")
+        return Ledger(**arrays)

@@ -1,0 +1,137 @@
+"""What tells two models apart without calling them: state and structure of a module, code and constants of a function.
+
+What a plain attribute of a module, or the state of an object behind a method, does to the numbers is not seen.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gralis.models.failures import full_name
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def of_module(module: nn.Module) -> str:
+    """sha256 over the classes and constants of all parts, and the names, shapes, dtypes and bytes of the state.
+
+    >>> of_module(nn.LeakyReLU(0.1)) == of_module(nn.LeakyReLU(0.2)), of_module(nn.ReLU()) == of_module(nn.Tanh())
+    (False, False)
+    """
+    digest = hashlib.sha256()
+    for name, part in module.named_modules():
+        kind = type(part)
+        digest.update(f"{name}|{kind.__module__}.{kind.__qualname__}|".encode())
+        constants = ((key, getattr(part, key, None)) for key in getattr(kind, "__constants__", ()))
+        for piece in _pieces((key, value) for key, value in constants if _is_plain(value)):
+            digest.update(piece)
+    for piece in _pieces(sorted(module.state_dict().items())):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def of_function(fn: Callable[..., Any]) -> str:
+    """Its full name, with a hash of its code, its defaults and the constants it closes over.
+
+    >>> of_function(lambda z: z + 1) == of_function(lambda z: z + 2), of_function(len)
+    (False, 'builtins.len')
+    """
+    found = list(_code(fn))
+    if not found:
+        return full_name(fn)
+    return f"{full_name(fn)} {hashlib.sha256(b'|'.join(found)).hexdigest()[:16]}"
+
+
+def _code(fn: object) -> Iterator[bytes]:
+    if isinstance(fn, functools.partial):
+        yield from _pieces([*enumerate(fn.args), *sorted(fn.keywords.items())])
+        fn = fn.func
+    if not inspect.isfunction(fn):
+        return
+    yield from _compiled(fn.__code__)
+    yield from _pieces(enumerate(fn.__defaults__ or ()))
+    yield from _pieces(sorted((fn.__kwdefaults__ or {}).items()))
+    yield from _pieces(sorted(_constants(fn).items()))
+
+
+def _constants(fn: FunctionType) -> dict[str, object]:
+    """What it closes over and cannot change: counters and caches are the function's own affair."""
+    written = {step.argval for step in dis.get_instructions(fn) if step.opname == "STORE_DEREF"}
+    found = {}
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        with suppress(ValueError):  # not yet assigned
+            if name not in written and not isinstance(cell.cell_contents, list | dict | set):
+                found[name] = cell.cell_contents
+    return found
+
+
+def _compiled(code: Any) -> Iterator[bytes]:
+    """The instructions, the names and the constants, also of functions inside; not the lines they stand on."""
+    yield code.co_code
+    yield repr(code.co_names).encode()
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            yield from _compiled(constant)
+        elif _is_plain(constant):
+            yield _shown(constant).encode()
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, tuple | list | frozenset):
+        return all(_is_plain(part) for part in value)
+    return isinstance(value, _PLAIN)
+
+
+def _shown(value: object) -> str:
+    """The same text in every process: the order of a set is not."""
+    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
+
+
+def bytes_of(tensor: Tensor) -> bytes:
+    """The numbers of a tensor as bytes, row by row, for a hash.
+
+    >>> bytes_of(torch.ones(2, dtype=torch.float16)[::2]) == bytes_of(torch.ones(1, dtype=torch.float16))
+    True
+    """
+    # A copy: contiguous() leaves the stride of a single number as it is, and bytes cannot be seen through it.
+    plainly = tensor.detach().cpu().clone(memory_format=torch.contiguous_format).reshape(-1)
+    return plainly.view(torch.uint8).numpy().tobytes()
+
+
+def _pieces(entries: Iterable[tuple[object, object]]) -> Iterator[bytes]:
+    """The bytes that tell entries apart; quantised modules keep tuples of tensors and plain values in their state."""
+    for name, entry in entries:
+        if isinstance(entry, tuple | list):
+            yield from _pieces((f"{name}.{i}", part) for i, part in enumerate(entry))
+        elif isinstance(entry, Tensor):
+            yield f"{name}|{tuple(entry.shape)}|{entry.dtype}|".encode()
+            yield bytes_of(entry.dequantize() if entry.is_quantized else entry.to_dense())
+        elif isinstance(entry, Mapping):
+            yield from _pieces((f"{name}.{key}", entry[key]) for key in sorted(entry, key=str))
+        elif hasattr(entry, "__array__") and hasattr(entry, "dtype"):  # NumPy, JAX
+            array = np.ascontiguousarray(entry)
+            yield f"{name}|{array.shape}|{array.dtype}|".encode()
+            yield array.tobytes() if array.dtype.kind in "biufcV" else b""
+        elif callable(getattr(entry, "get_weights", None)):  # Keras
+            yield f"{name}|{type(entry).__qualname__}|".encode()
+            yield from _pieces(enumerate(entry.get_weights()))  # type: ignore[attr-defined]
+        elif isinstance(entry, nn.Module):
+            yield f"{name}|{of_module(entry)}|".encode()
+        elif inspect.isfunction(entry):  # its own closure may lead back here
+            yield f"{name}|{full_name(entry)}|".encode()
+            yield from _compiled(entry.__code__)
+        elif _is_plain(entry):
+            yield f"{name}|{_shown(entry)}|".encode()
+        else:  # an address would be another one tomorrow
+            yield f"{name}|{type(entry).__module__}.{type(entry).__qualname__}|".encode()

@@ -1,0 +1,185 @@
+"""Theorems 2 and 4 to 7 with their lemmas and corollaries, on random polynomials in rational arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, permutations
+from math import prod
+
+import numpy as np
+
+from gralis.api.explain import explain
+from gralis.kernels import Gaussian, Uniform
+from gralis.paper import exact
+from gralis.paper.exact import Polynomial, largest, subsets, without
+from gralis.paper.networks import network, point
+from gralis.paper.row import Row, equal, exceeds, near, vanishes
+
+_N, _MODELS = 4, 5
+_ZERO = Fraction(0)
+X = tuple(Fraction(k, 2) for k in (3, -2, 1, 4))
+BASE = tuple(Fraction(k, 4) for k in (1, 0, -3, 2))
+
+
+def rows() -> list[Row]:
+    return [*_completeness(), *_multilinear(), *_interactions(), *_kernel_limits(), *_affine(), *_levels(), *_reuse()]
+
+
+def multilinear(seed: int, n: int = _N) -> Polynomial:
+    """Random integer coefficients on every product of features."""
+    rng = np.random.default_rng([seed, 3])
+    sets = [t for size in range(1, n + 1) for t in combinations(range(n), size)]
+    return Polynomial.multilinear(n, {t: int(rng.integers(-4, 5)) for t in sets})
+
+
+def curved(seed: int, n: int = _N) -> Polynomial:
+    """A random polynomial with squares and cubes."""
+    return Polynomial.random(np.random.default_rng([seed, 4]), n)
+
+
+def _completeness() -> list[Row]:
+    sums = [sum(exact.shapley_weight(n, len(s)) for s in without(n, 0)) for n in range(1, 11)]
+    gaps, lemma = [], []
+    for seed in range(_MODELS):
+        F = curved(seed)
+        v = F.game(X, BASE)
+        orders = list(permutations(range(_N)))
+        # Here the constraint of Definition 2 holds at every index: along an order the differences telescope.
+        per_order = [[v[frozenset(o[: o.index(i) + 1])] - v[frozenset(o[: o.index(i)])] for i in o] for o in orders]
+        gaps.append(sum(map(sum, per_order)) / len(orders) - v[frozenset(range(_N))])
+        lemma += [sum(F.ray(X, BASE, t)) - v[t] for t in v]
+    return [
+        equal("Shapley weights sum to one, n = 1 .. 10", [1] * 10, sums, "Lemma shapley-weight"),
+        equal("constraint met at every index: the sum is F(x) - F(x')", [0] * _MODELS, gaps, "Thm. completeness"),
+        equal("sum of a ray = v(T), curved F, largest difference", 0, largest(lemma), "Lemma A"),
+    ]
+
+
+def _multilinear() -> list[Row]:
+    deficit, shares, classic = [], [], []
+    for seed in range(_MODELS):
+        F = multilinear(seed)
+        v, phi = F.game(X, BASE), exact.gralis(F, X, BASE)
+        m = {t: value for t, value in exact.moebius(v).items() if t}
+        lost = sum(value * (1 - Fraction(1, len(t))) for t, value in m.items())
+        deficit.append(v[frozenset(range(_N))] - lost - sum(phi))
+        for i in range(_N):
+            shares.append(phi[i] - sum(value / len(t) ** 2 for t, value in m.items() if i in t))
+            classic.append(exact.endpoint(v, _N)[i] - sum(value / len(t) for t, value in m.items() if i in t))
+    a, b, p1, p2 = Fraction(3), Fraction(5), Fraction(1, 3), Fraction(2, 7)
+    chances = (p1, p2)
+    product = Polynomial.multilinear(2, {(0, 1): 1})
+    phi = exact.gralis(product, (a, b), (Fraction(0),) * 2, lambda s: prod((chances[j] for j in s), start=Fraction(1)))
+    predicted = (a * b / 2 * p2 / (1 + p2), a * b / 2 * p1 / (1 + p1))
+    return [
+        equal("sum of phi = v(F) - sum of m(T) (1 - 1/|T|)", [0] * _MODELS, deficit, "Cor. mobius-correction"),
+        equal("phi_i = sum of m(T) / |T|^2, largest difference", 0, largest(shares), "Cor. siv-gralis-relation"),
+        equal("Sh_i = sum of m(T) / |T|, largest difference", 0, largest(classic), "Cor. siv-gralis-relation"),
+        equal("F = ab: phi = (ab/2) p2 / (1 + p2), (ab/2) p1 / (1 + p1)", predicted, phi, "Rem. symmetry-break"),
+    ]
+
+
+def _interactions() -> list[Row]:
+    gaps = []
+    for seed in range(_MODELS):
+        v = curved(seed).game(X, BASE)
+        m = exact.moebius(v)
+        for i, j in combinations(range(_N), 2):
+            by_moebius = sum(m[t] / (len(t) - 1) for t in m if t.issuperset((i, j)))
+            gaps.append(exact.interaction(v, _N, i, j) - by_moebius)
+    F = curved(0)
+    found = explain(F.of_rows, np.array(X, float), baseline=np.array(BASE, float), plan="exhaustive", budget=None)
+    pairs, v = found.interactions(2), F.game(X, BASE)
+    apart = max(abs(pairs[i, j] - float(exact.interaction(v, _N, i, j))) for i, j in combinations(range(_N), 2))
+    scale = max(abs(float(value)) for value in v.values())
+    return [
+        equal("interaction by Moebius = by second differences", 0, largest(gaps), "Thm. siv, Prop. mobius"),
+        vanishes("explain: the same interactions, relative", apart / scale, "Thm. siv"),
+    ]
+
+
+def _kernel_limits() -> list[Row]:
+    f, x = network(1, _N), point(1, _N)
+    found = explain(f, x, plan="exhaustive", budget=None, kernel=Uniform())
+    narrow, wide = found.with_kernel(Gaussian(0.005)).values, found.with_kernel(Gaussian(1e6)).values
+    source = "Rem. kernel-limits"
+    return [
+        near("sigma to 0: phi_i = F(x_i) - F(x')", found.singles().values, narrow, source),
+        near("sigma to infinity: the uniform kernel", found.values, wide, source),
+        exceeds(
+            "sigma to infinity: not KernelSHAP", 1e-3, float(np.abs(wide - found.kernel_shap().values).max()), source
+        ),
+    ]
+
+
+def _affine() -> list[Row]:
+    """Inputs uniform on [0, 1], baseline at their mean: phi_i is the Hoeffding term, whatever the kernel."""
+    slope = (Fraction(2), Fraction(-3), Fraction(1, 2))
+    F = Polynomial({(0, 0, 0): Fraction(4)}).plus(Polynomial.multilinear(3, {(0,): 1}), slope[0])
+    F = F.plus(Polynomial.multilinear(3, {(1,): 1}), slope[1]).plus(Polynomial.multilinear(3, {(2,): 1}), slope[2])
+    centre = (Fraction(1, 2),) * 3
+    rng = np.random.default_rng(0)
+    table = {s: Fraction(int(rng.integers(1, 20)), 7) for s in subsets(range(3))}
+    at = (Fraction(1, 5), Fraction(9, 10), Fraction(2, 3))
+    phi = exact.gralis(F, at, centre, table.__getitem__)
+    variance = F.times(F).mean() - F.mean() ** 2
+    shares = []
+    for i in range(3):
+        # phi_i^2 is a square of a linear function of x_i alone: Simpson's rule integrates it exactly.
+        ends = [
+            exact.gralis(F, [*at[:i], z, *at[i + 1 :]], centre, table.__getitem__)[i]
+            for z in (_ZERO, Fraction(1, 2), Fraction(1))
+        ]
+        mean, square = (ends[0] ** k / 6 + ends[1] ** k * 4 / 6 + ends[2] ** k / 6 for k in (1, 2))
+        shares.append((square - mean**2) / variance)
+    indices = [b**2 / sum(c**2 for c in slope) for b in slope]
+    return [
+        equal(
+            "affine F, any kernel: phi_i = b_i (x_i - E X_i)",
+            [b * (z - centre[0]) for b, z in zip(slope, at, strict=True)],
+            phi,
+            "Thm. anova",
+        ),
+        equal("E F + sum of phi = F(x)", F(at), F.mean() + sum(phi), "Thm. anova"),
+        equal("Var phi_i / Var F = Sobol index", indices, shares, "Thm. sobol"),
+    ]
+
+
+def _levels() -> list[Row]:
+    covariance = np.array([[1.0, 0.5, 0.1], [0.5, 4.0, 0.2], [0.1, 0.2, 0.25]])
+    inverse = np.linalg.inv(covariance) @ np.ones(3)
+    best = inverse / inverse.sum()
+    rng = np.random.default_rng(1)
+    others = best + (step := rng.standard_normal((2000, 3))) - step.mean(1, keepdims=True)
+    rivals = np.einsum("ri,ij,rj->r", others, covariance, others)
+    diagonal = 1 / np.diag(covariance) / (1 / np.diag(covariance)).sum()
+    true, stated = diagonal @ covariance @ diagonal, diagonal**2 @ np.diag(covariance)
+    return [
+        exceeds(
+            "correlated levels: 2000 other weightings, least variance",
+            float(1 / inverse.sum()),
+            float(rivals.min()),
+            "Rem. ms-independence",
+        ),
+        exceeds(
+            "positive correlation: true variance above the stated one",
+            float(stated),
+            float(true),
+            "Rem. ms-independence",
+        ),
+    ]
+
+
+def _reuse() -> list[Row]:
+    """C2 (audit by linearity) and Appendix D (weight mass), both without a model call."""
+    F, slope = curved(3), (2, -1, 3, 0)
+    surrogate = Polynomial({tuple(int(j == i) for j in range(_N)): Fraction(c) for i, c in enumerate(slope)})
+    rest = F.plus(surrogate, Fraction(-1))
+    whole, part = exact.gralis(F, X, BASE), exact.gralis(rest, X, BASE)
+    closed = [c * (x - base) for c, x, base in zip(slope, X, BASE, strict=True)]
+    gaps = [a - b - c for a, b, c in zip(whole, closed, part, strict=True)]
+    mass = explain(network(2, _N), point(2, _N), plan="exhaustive", budget=None).weight_mass()
+    return [
+        equal("phi(F) - b_i (x_i - x'_i) = phi(F - affine)", [0] * _N, gaps, "C2"),
+        near("weight mass over predecessor sets sums to one", np.ones(_N), mass.sizes.sum(1), "Rem. weight-mass"),
+    ]

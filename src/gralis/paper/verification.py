@@ -1,0 +1,93 @@
+"""What `verify` returns: every row, section by section, and the table that they print as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+from gralis.paper.row import Row, shown
+
+_WIDTHS = (50, 28, 30)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows that belong together."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Verification:
+    """The claims of the paper checked by machine; print it for the table.
+
+    >>> from gralis.paper.row import equal
+    >>> Verification((Section("sums", "Sums", (equal("one and one", 2, 1 + 1),)),), 0.0).holds
+    True
+    """
+
+    sections: tuple[Section, ...]
+    seconds: float
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(row for section in self.sections for row in section.rows)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every row does."""
+        return all(row.holds for row in self.rows)
+
+    @property
+    def failed(self) -> tuple[Row, ...]:
+        """The rows that do not hold."""
+        return tuple(row for row in self.rows if not row.holds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        sections = [
+            {
+                "name": section.name,
+                "title": section.title,
+                "rows": [
+                    {
+                        "claim": row.claim,
+                        "source": row.source,
+                        "predicted": shown(row.predicted),
+                        "computed": shown(row.computed),
+                        "holds": row.holds,
+                    }
+                    for row in section.rows
+                ],
+            }
+            for section in self.sections
+        ]
+        return {"holds": self.holds, "n_rows": len(self.rows), "seconds": self.seconds, "sections": sections}
+
+    def __repr__(self) -> str:
+        lines: list[str] = []
+        for section in self.sections:
+            lines += [section.title, "=" * len(section.title)]
+            lines += _line(("claim", "predicted", "computed"), "")
+            for row in section.rows:
+                claim = f"{row.claim} [{row.source}]" if row.source else row.claim
+                cells = (claim, shown(row.predicted), shown(row.computed))
+                lines += _line(cells, "holds" if row.holds else "FAILS")
+            lines.append("")
+        count = f"{len(self.rows)} rows, {len(self.failed)} of them fail" if self.failed else f"{len(self.rows)} rows"
+        lines.append(f"{count}{'' if self.failed else ', all hold'} ({self.seconds:.1f} s)")
+        lines += [f"FAILS: {row.claim}" for row in self.failed]
+        return "\n".join(lines)
+
+
+def _line(cells: tuple[str, str, str], verdict: str) -> Iterator[str]:
+    """The cells side by side, each wrapped to its width; the verdict stands on the first line."""
+    columns = [wrap(cell, width) or [""] for cell, width in zip(cells, _WIDTHS, strict=True)]
+    for number in range(max(map(len, columns))):
+        parts = [column[number] if number < len(column) else "" for column in columns]
+        text = "  ".join(f"{part:<{width}}" for part, width in zip(parts, _WIDTHS, strict=True))
+        yield f"{text}  {verdict if number == 0 else ''}".rstrip()

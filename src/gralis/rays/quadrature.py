@@ -1,0 +1,178 @@
+"""Where on a ray the gradient is taken: ray = sum_k weight_k * gradient(node_k), a rule on [0, 1].
+
+A fixed rule is a checked table: its weights sum to one and its nodes lie in [0, 1]. The random rule draws one node
+in each of k cells of equal probability under a node density h and weighs it by 1 / (k h): no quadrature bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.arrays import Array
+from gralis.errors import bad
+
+NAMES = ("random", "midpoint", "riemann", "gauss-legendre")
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A fixed rule: nodes and weights, exact for polynomials up to `degree`."""
+
+    name: str
+    nodes: Array
+    weights: Array
+    degree: int
+
+    def __post_init__(self) -> None:
+        if self.nodes.shape != self.weights.shape or self.nodes.ndim != 1 or len(self.nodes) == 0:
+            raise bad("nodes", "Rule", "as many as weights, at least one", f"{self.nodes.shape}, {self.weights.shape}")
+        if not ((self.nodes >= 0) & (self.nodes <= 1)).all():
+            raise bad("nodes", "Rule", "in [0, 1]", self.nodes.tolist())
+        for power in range(self.degree + 1):
+            if abs(self.weights @ self.nodes**power - 1 / (power + 1)) > 1e-12:
+                raise bad("weights", "Rule", f"exact on polynomials up to degree {self.degree}", f"not on a^{power}")
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.nodes)
+
+    def on_rays(self, rng: np.random.Generator, n_rays: int) -> tuple[Array, Array]:
+        """The same nodes and weights on every ray, (n_rays, n_nodes) each; rng is not used."""
+        shape = (n_rays, len(self.nodes))
+        return np.broadcast_to(self.nodes, shape), np.broadcast_to(self.weights, shape)
+
+
+def midpoint(n_nodes: int) -> Rule:
+    """Nodes (j - 1/2) / k, weights 1 / k: the paper's rule, error O(1 / k^2).
+
+    >>> midpoint(2).nodes.tolist()
+    [0.25, 0.75]
+    """
+    return Rule("midpoint", (np.arange(n_nodes) + 0.5) / n_nodes, np.full(n_nodes, 1 / n_nodes), 1)
+
+
+def riemann(n_nodes: int) -> Rule:
+    """Nodes j / k, weights 1 / k: the right endpoint rule, error O(1 / k)."""
+    return Rule("riemann", np.arange(1.0, n_nodes + 1) / n_nodes, np.full(n_nodes, 1 / n_nodes), 0)
+
+
+def gauss_legendre(n_nodes: int) -> Rule:
+    """Exact on polynomials up to degree 2 k - 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    return Rule("gauss-legendre", (nodes + 1) / 2, weights / 2, min(2 * n_nodes - 1, 20))
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """A node density on [0, 1]: linear between knots, positive, integral one. s = cumulative(a) is its own scale.
+
+    >>> float(UNIFORM.cumulative(np.array([0.3]))[0])
+    0.3
+    """
+
+    knots: Array
+    heights: Array
+    _edges: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.knots[0] != 0 or self.knots[-1] != 1 or (np.diff(self.knots) <= 0).any() or (self.heights <= 0).any():
+            raise bad("knots", "Density", "increasing from 0 to 1 with heights > 0", self.knots.tolist())
+        area = np.diff(self.knots) * (self.heights[1:] + self.heights[:-1]) / 2
+        object.__setattr__(self, "heights", self.heights / area.sum())
+        object.__setattr__(self, "_edges", np.concatenate([[0.0], np.cumsum(area / area.sum())]))
+
+    @property
+    def floor(self) -> float:
+        """The least value of the density: 1 / floor bounds the weight of a node."""
+        return float(self.heights.min())
+
+    def __call__(self, a: Array) -> Array:
+        return np.asarray(np.interp(a, self.knots, self.heights))
+
+    def cumulative(self, a: Array) -> Array:
+        cell = np.clip(np.searchsorted(self.knots, a, side="right") - 1, 0, len(self.knots) - 2)
+        into = a - self.knots[cell]
+        slope = np.diff(self.heights)[cell] / np.diff(self.knots)[cell]
+        return np.asarray(self._edges[cell] + into * (self.heights[cell] + slope * into / 2))
+
+    def quantile(self, s: Array) -> Array:
+        cell = np.clip(np.searchsorted(self._edges, s, side="right") - 1, 0, len(self.knots) - 2)
+        rest, height = s - self._edges[cell], self.heights[cell]
+        slope = np.diff(self.heights)[cell] / np.diff(self.knots)[cell]
+        # rest = height * into + slope * into^2 / 2, solved in the form that is stable for slope near 0
+        into = 2 * rest / (height + np.sqrt(np.maximum(height**2 + 2 * slope * rest, 0.0)))
+        return np.asarray(np.clip(self.knots[cell] + into, 0.0, 1.0))
+
+
+UNIFORM = Density(np.array([0.0, 1.0]), np.array([1.0, 1.0]))
+
+
+@dataclass(frozen=True, eq=False)
+class RandomRule:
+    """k stratified random nodes per ray, from a density; unbiased for every integrand."""
+
+    n_nodes: int
+    density: Density = UNIFORM
+    name: str = "random"
+
+    def on_rays(self, rng: np.random.Generator, n_rays: int) -> tuple[Array, Array]:
+        """Fresh nodes and weights for every ray, (n_rays, n_nodes) each; shifts are stratified over the rays too."""
+        shift = np.stack([(rng.permutation(n_rays) + rng.random(n_rays)) / n_rays for _ in range(self.n_nodes)], axis=1)
+        nodes = self.density.quantile((np.arange(self.n_nodes) + shift) / self.n_nodes)
+        return nodes, 1 / (self.n_nodes * self.density(nodes))
+
+
+NodeRule = Rule | RandomRule
+
+_FIXED = {"midpoint": midpoint, "riemann": riemann, "gauss-legendre": gauss_legendre}
+
+
+def in_halves(n_nodes: int) -> Rule:
+    """Gauss-Legendre on [0, 1/2] and on [1/2, 1]: for rays on which something jumps half-way."""
+    if n_nodes < 2:
+        return gauss_legendre(n_nodes)
+    first, second = gauss_legendre(n_nodes // 2), gauss_legendre(n_nodes - n_nodes // 2)
+    nodes = np.concatenate([first.nodes / 2, 0.5 + second.nodes / 2])
+    return Rule("gauss-legendre", nodes, np.concatenate([first.weights, second.weights]) / 2, first.degree)
+
+
+def rule(name: str, n_nodes: int, density: Density = UNIFORM, *, halves: bool = False) -> NodeRule:
+    """The rule of this name with n_nodes nodes per ray; `halves`: something jumps half-way."""
+    if not isinstance(n_nodes, int | np.integer) or isinstance(n_nodes, bool) or n_nodes < 1:
+        raise bad("n_nodes", "explain", "a whole number >= 1", repr(n_nodes))
+    if name == "random":
+        return RandomRule(int(n_nodes), density)
+    if name == "gauss-legendre" and halves:
+        return in_halves(int(n_nodes))
+    if name in _FIXED:
+        return _FIXED[name](int(n_nodes))
+    raise bad("quadrature", "explain", f"one of {', '.join(NAMES)}", repr(name))
+
+
+def thinned(name: str, n_nodes: int, fewer: int, n_rays: int) -> NDArray[np.bool_]:
+    """Which of the n_nodes nodes on each ray make a rule of the same name with `fewer` nodes, (n_rays, n_nodes).
+
+    Endpoints nest for every divisor, midpoints for odd ratios; of random nodes one in each group of cells is drawn.
+
+    >>> thinned("midpoint", 9, 3, 1).astype(int).tolist()
+    [[0, 1, 0, 0, 1, 0, 0, 1, 0]]
+    """
+    ratio = n_nodes // max(fewer, 1)
+    nested = [k for k in range(1, n_nodes + 1) if n_nodes % k == 0]
+    if name == "midpoint":
+        nested = [k for k in nested if n_nodes // k % 2 == 1]
+    elif name == "gauss-legendre":
+        nested = [n_nodes]
+    if fewer not in nested:
+        allowed = f"one of {nested}, whose {name} nodes are among the {n_nodes} on each ray"
+        raise bad("n_nodes", "with_nodes", allowed, repr(fewer))
+    if name == "random":
+        place = np.random.default_rng(0).integers(ratio, size=(n_rays, fewer))
+    else:
+        place = np.full((n_rays, fewer), ratio - 1 if name == "riemann" else ratio // 2)
+    chosen = np.zeros((n_rays, n_nodes), dtype=bool)
+    np.put_along_axis(chosen, place + ratio * np.arange(fewer), True, axis=1)
+    return chosen

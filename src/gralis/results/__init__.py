@@ -1,0 +1,1 @@
+"""What users hold: explanations, and what is derived from them."""

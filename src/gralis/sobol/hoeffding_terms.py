@@ -1,0 +1,188 @@
+"""The Hoeffding terms at one input: F(x) = E F + sum over T of f_T(x), what each set of inputs adds here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from gralis.arrays import Array, describe, to_numpy
+from gralis.certificates.simultaneous import half_widths
+from gralis.errors import bad
+from gralis.estimators.estimate import Estimate
+from gralis.sobol import quadrature
+from gralis.sobol.axis import Axis
+from gralis.sobol.inputs import Inputs, named, resolve
+from gralis.sobol.result import exactly, plus_minus
+from gralis.sobol.settings import Settings
+from gralis.sobol.values import Values, whole
+from gralis.targets import Target
+
+Coalition = tuple[int, ...]
+_MOST_ROWS = 15
+
+
+def hoeffding(
+    model: object,
+    x: object,
+    sampler: object,
+    *,
+    target: Target = None,
+    max_order: int = 2,
+    method: Literal["auto", "quadrature", "sampling"] = "auto",
+    budget: int | None = 2**14,
+    level: float = 0.95,
+    replicates: int | None = None,
+    seed: int | None = 0,
+    names: Sequence[str] | None = None,
+    batch_size: int | Literal["auto"] = "auto",
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> Hoeffding:
+    """f_T(x) = sum over A within T of (-1)^(|T| - |A|) E[F(x_A, X_rest)]: the terms of F at x, up to max_order inputs.
+
+    They are the Moebius coefficients of the game v(T) = E[F(x_T, X_rest)] - E F, which averages the baseline over the
+    inputs' distribution; Var f_T / Var F are the Sobol indices. model, sampler and method are as in `sensitivity`.
+
+    >>> found = hoeffding(lambda z: z[:, 0] * z[:, 1], [1.0, 1.0], [(0, 1), (0, 1)])
+    >>> {t: round(f, 12) for t, f in found.terms.items()}, round(found.mean, 12)
+    ({(0,): 0.25, (1,): 0.25, (0, 1): 0.25}, 0.25)
+    """
+    owner = "hoeffding"
+    settings = Settings.check(owner, method, budget, level, replicates, seed)
+    if batch_size != "auto":
+        batch_size = whole(batch_size, "batch_size", owner, 1)
+    inputs, own_names = resolve(sampler, owner)
+    point = _point(x, inputs.n_inputs)
+    if whole(max_order, "max_order", owner, 1) > inputs.n_inputs:
+        max_order = inputs.n_inputs  # there are no larger terms
+    sets = [t for size in range(1, max_order + 1) for t in combinations(range(inputs.n_inputs), size)]
+    labels = named(names, own_names, owner)
+    values = Values(model, target, batch_size, device, dtype)
+    with values.session():
+        f_x = float(values(1, lambda part: point[None])[0])
+        open_sets = [t for t in [(), *sets] if len(t) < len(point)]  # the full set leaves nothing to average
+        found = quadrature.grid(values, inputs, settings, settings.least(len(open_sets)) + 1, point)
+        if found is not None:
+            mean, terms = _exact(*found, sets)
+        else:
+            averages = _averages(values, inputs, settings, point, open_sets)
+            mean, terms = Estimate.mean(averages[:, :1], "sampling"), _terms(averages, open_sets, f_x, sets)
+    return Hoeffding(mean, terms, tuple(sets), f_x, labels, inputs.words, settings.level, values.n_evaluations)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hoeffding:
+    """f_T(x) for every set T of at most max_order inputs; half-widths hold together with probability `level`."""
+
+    mean_estimate: Estimate
+    terms_estimate: Estimate
+    sets: tuple[Coalition, ...]
+    f_x: float
+    names: Sequence[str]
+    inputs: str
+    level: float
+    n_evaluations: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is no sampling error."""
+        return self.terms_estimate.exact
+
+    @cached_property
+    def terms(self) -> Mapping[Coalition, float]:
+        """f_T(x), keyed by sorted inputs."""
+        return dict(zip(self.sets, self.terms_estimate.values.tolist(), strict=True))
+
+    @cached_property
+    def half_width(self) -> Mapping[Coalition, float]:
+        """Of every term; 0 if exact."""
+        return dict(zip(self.sets, half_widths(self.terms_estimate, self.level).tolist(), strict=True))
+
+    @property
+    def mean(self) -> float:
+        """E F."""
+        return float(self.mean_estimate.values[0])
+
+    @cached_property
+    def mean_half_width(self) -> float:
+        return float(half_widths(self.mean_estimate, self.level)[0])
+
+    @property
+    def remainder(self) -> float:
+        """F(x) - E F - the sum of the terms: what sets of more inputs add."""
+        return float(self.f_x - self.mean - self.terms_estimate.values.sum())
+
+    def __repr__(self) -> str:
+        how = "exact by quadrature" if self.exact else f"sampled, {self.level:.0%} intervals"
+        lines = [
+            f"Hoeffding terms at x, {how}, {self.n_evaluations} model evaluations",
+            f"F(x) = {self.f_x:.6g}   E F = {plus_minus(self.mean, self.mean_half_width)}",
+            "",
+        ]
+        order = sorted(self.sets, key=lambda t: -abs(self.terms[t]))[:_MOST_ROWS]
+        labels = [" x ".join(self.names[i] for i in t) for t in order]
+        width = max(len(label) for label in labels)
+        for t, label in zip(order, labels, strict=True):
+            lines.append(f"{label:<{width}}  {plus_minus(self.terms[t], self.half_width[t])}")
+        if len(order) < len(self.sets):
+            lines.append(f"({len(self.sets) - len(order)} more)")
+        lines.append(f"larger sets of inputs  {self.remainder:.6g}")
+        lines.append(f"inputs: {self.inputs}")
+        return "\n".join(lines)
+
+
+def _exact(axes: list[Axis], tensor: Array, sets: list[Coalition]) -> tuple[Estimate, Estimate]:
+    """Along each axis either the mean over its nodes, or the value at x, its last node, less that mean."""
+    here = [np.eye(len(axis.nodes))[-1] for axis in axes]
+    functionals = [np.stack([axis.weights, x - axis.weights]) for axis, x in zip(axes, here, strict=True)]
+    terms = quadrature.reduce(tensor, functionals)  # (2, ..., 2), T where the index is 1
+    found = np.array([terms[tuple(int(j in t) for j in range(len(axes)))] for t in sets])
+    return exactly(terms[(0,) * len(axes)].reshape(1)), exactly(found)
+
+
+def _averages(values: Values, inputs: Inputs, settings: Settings, x: Array, open_sets: list[Coalition]) -> Array:
+    """E[F(x_A, X_rest)] for every A on the same rows, (n_replicates, n_open_sets)."""
+    fixed = np.array([[j in t for j in range(len(x))] for t in open_sets])
+    n_replicates, n_rows = settings.split(len(open_sets), values.n_evaluations)
+    averages = np.empty((n_replicates, len(open_sets)))
+    for row, seed in zip(averages, np.random.SeedSequence(settings.seed).spawn(n_replicates), strict=True):
+        table = inputs.tables(seed, n_rows, 1).points[0]
+
+        def points(part: slice, table: Array = table) -> Array:
+            which, place = np.divmod(np.arange(part.start, part.stop), n_rows)
+            return np.asarray(np.where(fixed[which], x, table[place]))
+
+        row[:] = values(len(open_sets) * n_rows, points).reshape(-1, n_rows).mean(1)
+    return averages
+
+
+def _terms(averages: Array, open_sets: list[Coalition], f_x: float, sets: list[Coalition]) -> Estimate:
+    """Inclusion and exclusion, replicate by replicate."""
+    column: dict[Coalition, Any] = dict(zip(open_sets, averages.T, strict=True))
+    terms = [_moebius(lambda a: column.get(a, f_x), t) for t in sets]  # the full set is not among the columns
+    return Estimate.mean(np.stack(terms, axis=1), "sampling")
+
+
+def _moebius(value: Callable[[Coalition], Any], t: Coalition) -> Any:
+    """sum over A within T of (-1)^(|T| - |A|) value(A)."""
+    return sum((-1) ** (len(t) - size) * value(a) for size in range(len(t) + 1) for a in combinations(t, size))
+
+
+def _point(x: object, n: int) -> Array:
+    try:
+        point = to_numpy(x)
+    except (TypeError, ValueError, RuntimeError):
+        point = np.array(None)
+    if point.dtype.kind not in "biuf" or point.shape != (n,):
+        got = describe(x) if point.dtype.kind not in "biuf" else f"shape {point.shape}"
+        raise bad("x", "hoeffding", f"one number per input, shape ({n},)", got)
+    if not np.isfinite(point).all():
+        place = int(np.flatnonzero(~np.isfinite(point))[0])
+        raise bad("x", "hoeffding", "finite", f"{point[place]} at index {place}")
+    return point.astype(np.float64)

@@ -1,0 +1,1 @@
+"""Bytes on disk: arrays in one file, locks, text embedded in a page."""

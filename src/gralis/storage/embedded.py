@@ -1,0 +1,80 @@
+"""The saved explanation inside a report: the bytes that `Explanation.save` writes, compressed, as text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import tempfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gralis.errors import GralisError
+
+if TYPE_CHECKING:
+    from gralis.results.explanation import Explanation
+
+_MOST_BYTES = 24 * 2**20  # compressed
+_CONTENT = re.compile(rb'<script type="application/json" id="gralis-report">(.*?)</script>', re.DOTALL)
+
+
+def pack(e: Explanation) -> dict[str, Any]:
+    """The archive as JSON can hold it, or the sentence that says why it is not there."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = e.save(Path(folder) / "explanation.gralis").read_bytes()
+    compressed = zlib.compress(data, 9)
+    if len(compressed) > _MOST_BYTES:
+        size = f"{len(compressed) / 2**20:.0f} MiB"
+        return {
+            "missing": f"The saved explanation is too large for a page ({size}); keep the file of explanation.save."
+        }
+    return {
+        "encoding": "zlib+base64",
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "data": base64.b64encode(compressed).decode(),
+    }
+
+
+def content_of(path: str | Path) -> dict[str, Any]:
+    """The content of a report, from the page or from its JSON."""
+    path = Path(path)
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise GralisError(f"Cannot read {path}: {error.strerror or error}.") from error
+    if not text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        inside = _CONTENT.search(text)
+        if inside is None:
+            raise GralisError(f"{path} is not a gralis report: it has no element with the id gralis-report.")
+        text = inside[1]
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise GralisError(f"{path} is not a whole gralis report ({error}); it may be truncated or altered.") from error
+    if not isinstance(found, dict) or not str(found.get("schema", "")).startswith("gralis.report/"):
+        raise GralisError(f"{path} is not a gralis report: its JSON has no schema gralis.report/1.")
+    return found
+
+
+def archive_of(path: str | Path) -> bytes:
+    """The saved explanation (the bytes of a .gralis file) inside a report, checked against its sha256.
+
+    >>> import gralis, tempfile, torch
+    >>> explanation = gralis.explain(lambda z: z.prod(1), torch.ones(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     archive_of(explanation.report(f"{folder}/why.html"))[:2]
+    b'PK'
+    """
+    archive = content_of(path).get("archive", {})
+    if "data" not in archive:
+        raise GralisError(f"{path} holds no saved explanation. {archive.get('missing', '')}".rstrip())
+    try:
+        data = zlib.decompress(base64.b64decode(archive["data"], validate=True))
+    except (ValueError, TypeError, zlib.error) as error:
+        raise GralisError(f"The explanation inside {path} cannot be unpacked ({error}); it may be altered.") from error
+    if hashlib.sha256(data).hexdigest() != archive.get("sha256"):
+        raise GralisError(f"The explanation inside {path} does not match its sha256; it was altered.")
+    return data
