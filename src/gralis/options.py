@@ -9,8 +9,9 @@ from typing import Any, Literal, TypedDict, TypeVar
 import numpy as np
 import torch
 
+from gralis.checks import whole
 from gralis.errors import bad
-from gralis.plans import Plan, whole
+from gralis.plans import Plan
 from gralis.rays.quadrature import NAMES as QUADRATURES
 
 Choice = TypeVar("Choice")

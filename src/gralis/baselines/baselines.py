@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from gralis.arrays import Shape, describe, plain, to_numpy
 from gralis.baselines.recipes import RECIPES, Recipe, blur, mean, mean_color, noise, zeros
+from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
-from gralis.features.labels import whole
 
 __all__ = ["Baselines", "Recipe", "Sample", "blur", "mean", "mean_color", "noise", "resolve", "sample", "zeros"]
 
@@ -96,9 +96,9 @@ def sample(X: object, n: int | None = None, seed: int = 0) -> Sample:
     if not shapes or any(not shape or shape[0] != shapes[0][0] for shape in shapes) or not shapes[0][0]:
         raise bad("X", "sample", "an array (N, *x.shape) with N >= 1, or a tuple of them", f"shapes {shapes}")
     n_rows = shapes[0][0]
-    if n is not None and (not whole(n, 1) or n > n_rows):
+    if n is not None and (not is_whole(n, 1) or n > n_rows):
         raise bad("n", "sample", f"None (all rows) or an int from 1 to the {n_rows} rows of X", repr(n))
-    if not whole(seed, 0):
+    if not is_whole(seed, 0):
         raise bad("seed", "sample", "an int >= 0", repr(seed))
     return Sample(X, n_rows, n, seed)
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Shape
+from gralis.checks import is_whole
 from gralis.errors import bad
-from gralis.features.labels import whole
 
 ChannelAxis: TypeAlias = int | Literal["auto"] | None
 Float64: TypeAlias = NDArray[np.float64]
@@ -134,7 +134,7 @@ def noise(seed: int = 0, channel_axis: ChannelAxis = "auto") -> Recipe:
     >>> noise(seed=1), bool((noise().point(np.full((1, 8, 8), 7.0), 0) == 7.0).all())
     (noise(seed=1), True)
     """
-    if not whole(seed, 0):
+    if not is_whole(seed, 0):
         raise bad("seed", "noise", "an int >= 0", repr(seed))
     return _Noise(seed, _checked(channel_axis, "noise"))
 
@@ -167,6 +167,6 @@ def _spatial(shape: Shape, channel_axis: ChannelAxis, owner: str) -> tuple[int, 
         axis = None if n_axes < 3 else n_axes - 1 if shape[-1] in colors and shape[0] not in colors else 0
     if axis is None:
         return tuple(range(n_axes))
-    if not whole(axis, -n_axes) or axis >= n_axes or n_axes == 1:
+    if not is_whole(axis, -n_axes) or axis >= n_axes or n_axes == 1:
         raise bad("channel_axis", owner, f"'auto', None or an axis beside the spatial ones of {shape}", repr(axis))
     return tuple(i for i in range(n_axes) if i != axis % n_axes)

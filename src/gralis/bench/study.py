@@ -20,6 +20,7 @@ from gralis.arrays import Array
 from gralis.baselines.recipes import RECIPES
 from gralis.bench.repeats import Repeats
 from gralis.bench.source import Item
+from gralis.checks import whole
 from gralis.errors import GralisError, bad
 from gralis.explainers import Attribution
 from gralis.faithfulness import Score
@@ -28,7 +29,6 @@ from gralis.faithfulness.scored_input import case
 from gralis.kernels import Gaussian, Kernel, Uniform
 from gralis.methods.method import Task, Words
 from gralis.methods.several import FROM_LEDGER, METHODS
-from gralis.plans import whole
 from gralis.problem import Problem
 from gralis.targets import Target
 

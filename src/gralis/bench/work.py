@@ -21,9 +21,9 @@ from gralis.bench.repeats import fingerprint
 from gralis.bench.source import Source
 from gralis.bench.store import Store
 from gralis.bench.study import Study, measure
+from gralis.checks import whole
 from gralis.errors import GralisError
 from gralis.models.layer import Layer
-from gralis.plans import whole
 from gralis.version import __version__
 
 

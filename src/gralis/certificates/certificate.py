@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.errors import bad
 from gralis.ledger import Ledger
 
 Kind = Literal["asymptotic", "calibrated", "guaranteed"]
@@ -82,11 +81,3 @@ class Certificate:
         if not self.quadrature.any():
             return "no quadrature error"
         return f"of this, at most {self.quadrature.max():.3g} is quadrature error"
-
-
-def probability(value: object, name: str, owner: str) -> float:
-    """A number between 0 and 1, or the sentence that says so."""
-    number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not number or not 0 < value < 1:  # type: ignore[operator]
-        raise bad(name, owner, "a number between 0 and 1", repr(value))
-    return float(value)  # type: ignore[arg-type]

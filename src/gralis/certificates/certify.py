@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from gralis.arrays import Array
 from gralis.certificates import bernstein, paper, replicates
 from gralis.certificates.calibration import of_ledger
-from gralis.certificates.certificate import Certificate, probability
+from gralis.certificates.certificate import Certificate
 from gralis.certificates.paper import Smoothness
+from gralis.checks import probability
 from gralis.errors import GralisError, bad
 from gralis.ledger import Ledger
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array
+from gralis.checks import whole
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.impute import NoisyLinear
 from gralis.faithfulness.score import Better, Curve, Score
 from gralis.faithfulness.scored_input import Case, Level, case
 from gralis.methods.method import Words
-from gralis.plans import whole
 
 FRACTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gralis.arrays import Array
+from gralis.checks import whole
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.score import Score
 from gralis.faithfulness.scored_input import Case, case
 from gralis.methods.method import Words
-from gralis.plans import whole
 
 
 def infidelity(

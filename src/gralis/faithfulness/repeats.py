@@ -9,12 +9,12 @@ from typing import Literal, Unpack
 import numpy as np
 
 from gralis.arrays import Array
+from gralis.checks import whole
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.rerun import again, method_of
 from gralis.faithfulness.score import Score
 from gralis.faithfulness.scored_input import case, finite
 from gralis.methods.method import BUDGET, Method, Words
-from gralis.plans import whole
 
 Kind = Literal["spearman", "kendall", "top"]
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from gralis.checks import whole
 from gralis.errors import bad
 from gralis.faithfulness.repeats import agreement
 from gralis.faithfulness.rerun import again, method_of
@@ -16,7 +17,6 @@ from gralis.faithfulness.score import Curve, Score
 from gralis.faithfulness.scored_input import case
 from gralis.methods.method import BUDGET, Method, Words
 from gralis.models.failures import kind
-from gralis.plans import whole
 
 
 def model_randomisation(

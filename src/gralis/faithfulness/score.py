@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from gralis.arrays import Array
-from gralis.certificates.certificate import probability
+from gralis.checks import probability
 from gralis.errors import bad
 
 Better = Literal["higher", "lower"]

@@ -7,12 +7,12 @@ from typing import Unpack
 import numpy as np
 import torch
 
+from gralis.checks import whole
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.rerun import again, method_of
 from gralis.faithfulness.score import Curve, Score
 from gralis.faithfulness.scored_input import case
 from gralis.methods.method import BUDGET, Method, Words
-from gralis.plans import whole
 
 
 def max_sensitivity(

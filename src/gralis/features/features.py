@@ -15,14 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gralis.arrays import Shape, describe, to_numpy
+from gralis.checks import is_whole
 from gralis.errors import bad
 from gralis.features.coordinate_names import checked
-from gralis.features.labels import (
-    Labels,
-    count,
-    integers,
-    whole,
-)
+from gralis.features.labels import Labels, count, integers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +79,7 @@ class Features:
         numbers = set()
         for one in which:
             known = list(self.names).index(one) if isinstance(one, str) and one in self.names else one
-            if not whole(known, 0) or int(known) >= self.n_features:
+            if not is_whole(known, 0) or int(known) >= self.n_features:
                 raise bad("discrete", "Features", f"numbers 0..{self.n_features - 1} or names of features", repr(one))
             numbers.add(int(known))
         return replace(self, meta={**self.meta, "discrete": sorted(numbers)})

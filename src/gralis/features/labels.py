@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from gralis.arrays import Shape, describe, to_numpy
+from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
 
 Labels: TypeAlias = NDArray[np.int64]
@@ -110,10 +111,10 @@ def shapes_of(shape_or_x: object, owner: str) -> tuple[Shape, ...]:
     """
     if isinstance(shape_or_x, np.ndarray | torch.Tensor):
         return (tuple(shape_or_x.shape),)
-    if whole(shape_or_x, 1):
+    if is_whole(shape_or_x, 1):
         shape_or_x = (shape_or_x,)
     if isinstance(shape_or_x, tuple | list):
-        if all(whole(size, 1) for size in shape_or_x):
+        if all(is_whole(size, 1) for size in shape_or_x):
             return (reasonable(tuple(int(size) for size in shape_or_x), owner),)
         if not any(isinstance(part, Integral) for part in shape_or_x):
             return tuple(shape for part in shape_or_x for shape in shapes_of(part, owner))
@@ -133,8 +134,3 @@ def shape_of(shape_or_x: object, owner: str) -> Shape:
     if len(shapes) != 1 or not shapes[0]:
         raise bad("shape", owner, "the shape of one array with at least one axis", describe(shape_or_x))
     return shapes[0]
-
-
-def whole(value: object, least: int) -> bool:
-    """Whether value is an int >= least (True and False are not)."""
-    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least

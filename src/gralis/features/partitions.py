@@ -8,19 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gralis.arrays import Shape, describe, length
+from gralis.checks import is_whole
 from gralis.errors import bad
 from gralis.features.coordinate_names import CoordinateNames, checked
 from gralis.features.features import Features
-from gralis.features.labels import (
-    count,
-    fit,
-    integers,
-    renumber,
-    several,
-    shape_of,
-    shapes_of,
-    whole,
-)
+from gralis.features.labels import count, fit, integers, renumber, several, shape_of, shapes_of
 
 
 def coordinates(shape_or_x: object, names: Sequence[str] | None = None) -> Features:
@@ -104,7 +96,7 @@ def channels(shape: object, axis: int = 0, names: Sequence[str] | None = None) -
     [64, 64, 64]
     """
     full = shape_of(shape, "channels")
-    if not whole(axis, -len(full)) or axis >= len(full):
+    if not is_whole(axis, -len(full)) or axis >= len(full):
         raise bad("axis", "channels", f"an axis of a shape {full}", repr(axis))
     numbers = np.arange(full[axis]).reshape([-1 if i == axis % len(full) else 1 for i in range(len(full))])
     names = [f"channel {i}" for i in range(full[axis])] if names is None else names

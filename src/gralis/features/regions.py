@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 
 from gralis.arrays import to_numpy
+from gralis.checks import is_whole
 from gralis.errors import bad
 from gralis.features.features import Features
-from gralis.features.labels import (
-    fit,
-    shape_of,
-    whole,
-)
+from gralis.features.labels import fit, shape_of
 from gralis.features.superpixels import ChannelAxis, segment
 
 
@@ -29,7 +26,7 @@ def grid(shape: object, patch: int | Sequence[int]) -> Features:
     """
     full = shape_of(shape, "grid")
     sides = tuple(patch) if isinstance(patch, Sequence) else (patch,) * min(2, len(full))
-    if not 0 < len(sides) <= min(3, len(full)) or not all(whole(side, 1) for side in sides):
+    if not 0 < len(sides) <= min(3, len(full)) or not all(is_whole(side, 1) for side in sides):
         allowed = f"a positive int, or one per axis, for at most the last {min(3, len(full))} axes of {full}"
         raise bad("patch", "grid", allowed, repr(patch))
     spatial = full[len(full) - len(sides) :]
@@ -62,7 +59,7 @@ def slic(
     >>> slic(ramp, n_segments=4, shape=(3, 32, 32))
     Features(slic, 4 features over (3, 32, 32))
     """
-    if not whole(start_label, 0):
+    if not is_whole(start_label, 0):
         raise bad("start_label", "slic", "an int >= 0", repr(start_label))
     regions, axis = segment(image, n_segments, compactness, sigma, channel_axis)
     if shape is not None:

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from gralis.arrays import to_numpy
+from gralis.checks import is_whole
 from gralis.errors import bad
 from gralis.features.features import Features
-from gralis.features.labels import (
-    integers,
-    reasonable,
-    whole,
-)
+from gralis.features.labels import integers, reasonable
 
 
 def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = None) -> Features:
@@ -47,7 +44,7 @@ def windows(length: int, width: int, channels: int | None = None) -> Features:
     (('t0-3', 't4-7', 't8-9'), [8, 8, 4])
     """
     for value, name in ((length, "length"), (width, "width"), (1 if channels is None else channels, "channels")):
-        if not whole(value, 1):
+        if not is_whole(value, 1):
             raise bad(name, "windows", "an int >= 1", repr(value))
     reasonable((int(channels or 1), int(length)), "windows")
     width = min(width, length)

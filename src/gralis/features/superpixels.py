@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from gralis.arrays import Shape, describe, to_numpy
+from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
-from gralis.features.labels import Labels, whole
+from gralis.features.labels import Labels
 
 ChannelAxis: TypeAlias = int | Literal["auto"] | None
 
@@ -24,7 +25,7 @@ def segment(
     >>> segment(black_and_white, 2, 1.0, 0.0, "auto")[0][0].tolist()
     [0, 0, 0, 0, 1, 1, 1, 1]
     """
-    if not whole(n_segments, 1):
+    if not is_whole(n_segments, 1):
         raise bad("n_segments", "slic", "an int >= 1", repr(n_segments))
     if not isinstance(compactness, Real) or not 0 < compactness < math.inf:
         raise bad("compactness", "slic", "a float > 0", repr(compactness))
@@ -65,6 +66,6 @@ def _channel_axis(shape: Shape, axis: ChannelAxis) -> int | None:
             return ends[0]
         allowed = "given when not exactly one of the first and last axes has size 1, 3 or 4"
         raise bad("channel_axis", "slic", allowed, f"'auto' for shape {shape}", "None means no channels.")
-    if not whole(axis, -len(shape)) or axis >= len(shape):
+    if not is_whole(axis, -len(shape)) or axis >= len(shape):
         raise bad("channel_axis", "slic", f"'auto', None or an axis of shape {shape}", repr(axis))
     return axis % len(shape)

@@ -19,6 +19,7 @@ from tqdm.auto import tqdm
 
 from gralis.api.explain import complete
 from gralis.baselines import Sample
+from gralis.checks import whole
 from gralis.errors import GralisError, bad
 from gralis.features import Features
 from gralis.many import local
@@ -31,7 +32,6 @@ from gralis.many.work import Done, Question
 from gralis.models import adapt
 from gralis.models.failures import full_name
 from gralis.options import Choices, Options
-from gralis.plans import whole
 from gralis.targets import Target, check, describe
 from gralis.version import __version__
 

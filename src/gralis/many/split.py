@@ -12,12 +12,12 @@ from typing import Any, TypeVar, Unpack
 
 from gralis.api.explain import about, begin, complete
 from gralis.arrays import Array
+from gralis.checks import whole
 from gralis.evaluation.cost import Cost
 from gralis.evaluation.evaluator import Consumer, Evaluator
 from gralis.ledger import Ledger
 from gralis.many.ray_engine import cluster, given_to_workers, greet, workers_told
 from gralis.options import Choices
-from gralis.plans import whole
 from gralis.problem import Problem
 from gralis.rays import RayRequest
 from gralis.results.explanation import Explanation

@@ -7,11 +7,11 @@ from typing import Unpack
 import numpy as np
 
 from gralis.arrays import Array
+from gralis.checks import whole
 from gralis.explainers import Attribution
 from gralis.kernels import Uniform
 from gralis.ledger import FoldedLedger
 from gralis.methods.method import Task, TaskWords, delta_of, known
-from gralis.plans import whole
 from gralis.rays import RayRequest
 from gralis.rays.quadrature import midpoint
 from gralis.results.explanation import Explanation

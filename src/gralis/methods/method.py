@@ -14,12 +14,12 @@ from gralis.api.explain import explain
 from gralis.arrays import Array
 from gralis.arrays import describe as describe_value
 from gralis.baselines.endpoints import Leaves
+from gralis.checks import whole
 from gralis.errors import bad
 from gralis.estimators import Estimate
 from gralis.evaluation.evaluator import Evaluator
 from gralis.explainers import Attribution
 from gralis.kernels import Gaussian, as_kernel
-from gralis.plans import whole
 from gralis.problem import Problem
 from gralis.results.explanation import Explanation
 from gralis.targets import Target, check, describe

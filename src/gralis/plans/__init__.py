@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from gralis.checks import whole
 from gralis.errors import bad
 from gralis.plans.endpoint import Endpoint
 from gralis.plans.exhaustive import Exhaustive
 from gralis.plans.independent import Independent
 from gralis.plans.permutation import Permutation
-from gralis.plans.plan import Plan, Probe, Schedule, Task, whole
+from gralis.plans.plan import Plan, Probe, Schedule, Task
 from gralis.plans.shared import Shared
 from gralis.plans.values import Values
 from gralis.rays import CENSUS, PILOT, RayRequest
@@ -37,7 +38,6 @@ __all__ = [
     "permutation",
     "shared",
     "values",
-    "whole",
 ]
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.errors import BudgetError, bad
+from gralis.errors import BudgetError
 from gralis.kernels import Kernel
 from gralis.laws import Law
 from gralis.ledger import Ledger
@@ -121,10 +121,3 @@ class Plan(Protocol):
     def name(self) -> str: ...
 
     def settle(self, task: Task, probe: Probe) -> Schedule: ...
-
-
-def whole(value: object, name: str, least: int, owner: str = "explain") -> int:
-    """A whole number >= least, or the sentence that says so."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise bad(name, owner, f"a whole number >= {least}", repr(value))
-    return int(value)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.certificates.certificate import probability
 from gralis.certificates.simultaneous import half_widths
+from gralis.checks import probability
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate
 from gralis.features import Features

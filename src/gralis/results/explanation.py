@@ -17,13 +17,13 @@ from gralis.certificates import Audit, Certificate, Ranks, Residual, Smoothness,
 from gralis.certificates.audit import attributions
 from gralis.certificates.baseline_spread import BaselineSpread, baseline_spread
 from gralis.certificates.calibration import Calibration, of_ledger
-from gralis.certificates.certificate import probability
 from gralis.certificates.certify import certify
 from gralis.certificates.effective_rays import laws_of, support, warn_if_thin
 from gralis.certificates.ranks import ranks
 from gralis.certificates.residual import split
 from gralis.certificates.simultaneous import half_widths
 from gralis.certificates.weight_mass import weight_mass
+from gralis.checks import probability, whole
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate, estimate, folded, total_of_values
 from gralis.evaluation.cost import Cost
@@ -32,7 +32,6 @@ from gralis.features import Features
 from gralis.features.overlap import overlap
 from gralis.kernels import Gaussian, Kernel, Uniform, as_kernel
 from gralis.ledger import FoldedLedger, Ledger
-from gralis.plans import whole
 from gralis.results.sweep import Sweep
 from gralis.views.table import explanation_table
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.plans import whole
+from gralis.checks import whole
 from gralis.views.table import sweep_table
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import Unpack
 import numpy as np
 
 from gralis.api.explain import prepare
+from gralis.checks import whole
 from gralis.errors import bad
 from gralis.faithfulness import Score, deletion, insertion
 from gralis.features import slic
 from gralis.options import Choices
-from gralis.plans import whole
 from gralis.results.explanation import Explanation
 from gralis.targets import Target
 

@@ -13,6 +13,7 @@ import torch
 
 from gralis.arrays import Array, describe, to_numpy
 from gralis.certificates.simultaneous import half_widths
+from gralis.checks import whole
 from gralis.errors import bad
 from gralis.estimators.estimate import Estimate
 from gralis.sobol import quadrature
@@ -20,7 +21,7 @@ from gralis.sobol.axis import Axis
 from gralis.sobol.inputs import Inputs, named, resolve
 from gralis.sobol.result import exactly, plus_minus
 from gralis.sobol.settings import Settings
-from gralis.sobol.values import Values, whole
+from gralis.sobol.values import Values
 from gralis.targets import Target
 
 Coalition = tuple[int, ...]

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from gralis.arrays import Array
+from gralis.checks import whole
 from gralis.estimators.estimate import Estimate
 from gralis.sobol import pick_freeze, quadrature
 from gralis.sobol.axis import Axis
@@ -17,7 +18,7 @@ from gralis.sobol.design import cost_of_a_row
 from gralis.sobol.inputs import named, resolve
 from gralis.sobol.result import Sensitivity, exactly
 from gralis.sobol.settings import Settings
-from gralis.sobol.values import Values, whole
+from gralis.sobol.values import Values
 from gralis.targets import Target
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gralis.checks import whole
 from gralis.errors import BudgetError, bad
-from gralis.sobol.values import whole
 
 METHODS = ("auto", "quadrature", "sampling")
 _REPLICATES = 16  # the least that is taken by itself; up to twice as many, so that little of the budget is left over

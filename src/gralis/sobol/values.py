@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from gralis.arrays import Array
-from gralis.errors import ModelError, bad
+from gralis.errors import ModelError
 from gralis.evaluation.batching import BatchSizer
 from gralis.evaluation.engine import require_rows
 from gralis.models import adapt
@@ -66,10 +66,3 @@ class Values:
             place = ", ".join(f"{value:.6g}" for value in rows[row, :8]) + (", ..." if rows.shape[1] > 8 else "")
             raise ModelError(f"The model's output is {found[row]} at the point ({place}); every output must be finite.")
         return np.asarray(found)
-
-
-def whole(value: object, parameter: str, owner: str, least: int) -> int:
-    """A whole number >= least, or the sentence that says so."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise bad(parameter, owner, f"a whole number >= {least}", repr(value))
-    return int(value)

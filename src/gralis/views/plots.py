@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
 from gralis.arrays import Array, Shape, describe, to_numpy
+from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
-from gralis.features.labels import Labels, whole
+from gralis.features.labels import Labels
 from gralis.views import charts, tokens
 from gralis.views.pixels import on_grid, owners
 
@@ -62,7 +63,7 @@ def plot(
     if kind not in _KINDS:
         raise bad("kind", "plot", f"one of {', '.join(map(repr, _KINDS))}", repr(kind))
     for name, value, least in (("top", top, 1), ("mark", mark, 0)):
-        if not whole(value, least):
+        if not is_whole(value, least):
             raise bad(name, "plot", f"a whole number >= {least}", repr(value))
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < np.inf):
         raise bad("limit", "plot", "None or a number > 0", repr(limit))

@@ -1,0 +1,80 @@
+"""Checks of single parameters: each returns the value, or raises the sentence that says what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import TypeVar
+
+from gralis.errors import bad
+
+Choice = TypeVar("Choice")
+
+__all__ = ["is_whole", "non_negative", "one_of", "positive", "probability", "whole"]
+
+
+def is_whole(value: object, least: int | None = None, most: int | None = None) -> bool:
+    """Whether the value is a whole number between `least` and `most`; True and False are not numbers.
+
+    >>> is_whole(3, 1), is_whole(True), is_whole(2.0), is_whole(9, 1, 8)
+    (True, False, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return False
+    return (least is None or int(value) >= least) and (most is None or int(value) <= most)
+
+
+def whole(value: object, name: str, least: int, owner: str = "explain", *, most: int | None = None) -> int:
+    """A whole number >= `least`, and at most `most` if that is given.
+
+    >>> whole(0, "budget", 1)
+    Traceback (most recent call last):
+        ...
+    gralis.errors.GralisError: The 'budget' parameter of explain must be a whole number >= 1. Got 0 instead.
+    """
+    if not is_whole(value, least, most):
+        allowed = f"a whole number >= {least}" if most is None else f"a whole number from {least} to {most}"
+        raise bad(name, owner, allowed, repr(value))
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def probability(value: object, name: str, owner: str) -> float:
+    """A number between 0 and 1, both excluded."""
+    return _number(value, name, owner, lambda number: 0 < number < 1, "a number between 0 and 1")
+
+
+def positive(value: object, name: str, owner: str) -> float:
+    """A finite number > 0.
+
+    >>> positive(-1, "sigma", "Gaussian")
+    Traceback (most recent call last):
+        ...
+    gralis.errors.GralisError: The 'sigma' parameter of Gaussian must be a number > 0. Got -1 instead.
+    """
+    return _number(value, name, owner, lambda number: 0 < number < math.inf, "a number > 0")
+
+
+def non_negative(value: object, name: str, owner: str) -> float:
+    """A finite number >= 0."""
+    return _number(value, name, owner, lambda number: 0 <= number < math.inf, "a number >= 0")
+
+
+def one_of(value: Choice, choices: Sequence[Choice], name: str, owner: str) -> Choice:
+    """One of the choices.
+
+    >>> one_of("SVM", ("lasso", "largest"), "select", "lime")
+    Traceback (most recent call last):
+        ...
+    gralis.errors.GralisError: The 'select' parameter of lime must be one of 'lasso', 'largest'. Got 'SVM' instead.
+    """
+    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
+        raise bad(name, owner, f"one of {', '.join(map(repr, choices))}", repr(value))
+    return value
+
+
+def _number(value: object, name: str, owner: str, holds: Callable[[float], bool], allowed: str) -> float:
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not holds(number):
+        raise bad(name, owner, allowed, repr(value))
+    return number
