@@ -57,10 +57,10 @@ def hoeffding(
     owner = "hoeffding"
     settings = Settings.check(owner, method, budget, level, replicates, seed)
     if batch_size != "auto":
-        batch_size = whole(batch_size, "batch_size", owner, 1)
+        batch_size = whole(batch_size, "batch_size", 1, owner)
     inputs, own_names = resolve(sampler, owner)
     point = _point(x, inputs.n_inputs)
-    if whole(max_order, "max_order", owner, 1) > inputs.n_inputs:
+    if whole(max_order, "max_order", 1, owner) > inputs.n_inputs:
         max_order = inputs.n_inputs  # there are no larger terms
     sets = [t for size in range(1, max_order + 1) for t in combinations(range(inputs.n_inputs), size)]
     labels = named(names, own_names, owner)

@@ -53,7 +53,7 @@ def sensitivity(
     """
     settings = Settings.check("sensitivity", method, budget, level, replicates, seed)
     if batch_size != "auto":
-        batch_size = whole(batch_size, "batch_size", "sensitivity", 1)
+        batch_size = whole(batch_size, "batch_size", 1, "sensitivity")
     inputs, own_names = resolve(sampler, "sensitivity")
     labels = named(names, own_names, "sensitivity")
     values = Values(model, target, batch_size, device, dtype)

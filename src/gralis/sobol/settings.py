@@ -40,10 +40,10 @@ class Settings:
         return cls(
             owner,
             method,
-            None if budget is None else whole(budget, "budget", owner, 1),
+            None if budget is None else whole(budget, "budget", 1, owner),
             float(level),
-            None if replicates is None else whole(replicates, "replicates", owner, 2),
-            int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else whole(seed, "seed", owner, 0),
+            None if replicates is None else whole(replicates, "replicates", 2, owner),
+            int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else whole(seed, "seed", 0, owner),
         )
 
     def least(self, cost_of_a_row: int) -> int:
