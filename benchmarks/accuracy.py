@@ -1,9 +1,9 @@
-"""Mean squared error of Algorithm 1 over that of the default plan, at equal total cost; and on real networks.
+"""Mean squared error of Algorithm 1 divided by that of the default plan, at equal total cost and on real networks.
 
 python benchmarks/accuracy.py [--quick] [--workers 2] [--n-nodes 2] [--out benchmarks/results/accuracy.json]
 python benchmarks/accuracy.py --real [--cells NAME ...] [--n-nodes 2] [--out benchmarks/results/accuracy_real.json]
 
-Small models: the truth is enumerated. Cost counts a forward as a third of a gradient.
+The truth of the small models comes from enumeration. In the cost, a forward counts as a third of a gradient.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(
     workers: int = 1,
     n_nodes: int | None = None,
 ) -> dict[str, Any]:
-    """Every model x kernel x number of permutations; n_nodes on each ray of ours, None: as it is by default."""
+    """Every model x kernel x number of permutations. Our plan uses n_nodes on each ray; None means its default."""
     work = [(name, m, n_seeds, n_nodes) for name in models or EXACT for m in permutations]
     if workers == 1:
         parts = [cells_of(*one) for one in work]
@@ -65,7 +65,7 @@ def run(
 
 def cells_of(name: str, n_permutations: int, n_seeds: int, n_nodes: int | None) -> list[dict[str, Any]]:
     """All kernels of one model and budget; the truth comes from one exhaustive ledger."""
-    with threadpool_limits(1):  # everything is small here: more threads only wait for each other
+    with threadpool_limits(1):  # everything is small here, so more threads only wait for each other
         case = exact_case(name)
         exhaustive = truth(case)
         runs = [algorithm_1(case, n_permutations, seed) for seed in range(n_seeds)]  # the same for every kernel
@@ -73,19 +73,19 @@ def cells_of(name: str, n_permutations: int, n_seeds: int, n_nodes: int | None) 
         cells = []
         for label, kernel in KERNELS.items():
             phi = exhaustive.with_kernel(kernel).values
-            theirs = np.stack([found.with_kernel(kernel).values for found in runs]) - phi
+            theirs = np.stack([other.with_kernel(kernel).values for other in runs]) - phi
             ours = [at_cost(case, kernel, cost, seed, n_nodes) for seed in range(n_seeds)]
-            found = compare(theirs, ours, phi, cost)
-            cells.append({"model": name, "kernel": label, "permutations": n_permutations, **found})
-            print(f"{name}, {label}, m = {n_permutations}: gain {found['gain']:.3g}", file=sys.stderr, flush=True)
+            comparison = compare(theirs, ours, phi, cost)
+            cells.append({"model": name, "kernel": label, "permutations": n_permutations, **comparison})
+            print(f"{name}, {label}, m = {n_permutations}: gain {comparison['gain']:.3g}", file=sys.stderr, flush=True)
         return cells
 
 
 def compare(theirs: Array, ours: Sequence[Explanation], phi: Array, cost: float) -> dict[str, Any]:
-    """Errors over seeds and features; calibration is the actual error over the stated one."""
-    errors = np.stack([found.values for found in ours]) - phi
-    stated = np.stack([found.stderr for found in ours])
-    methods = Counter(found.method.removeprefix("adjusted rays (")[:-1] for found in ours)
+    """Errors over seeds and features. The calibration is the actual error divided by the stated error."""
+    errors = np.stack([explanation.values for explanation in ours]) - phi
+    stated = np.stack([explanation.stderr for explanation in ours])
+    methods = Counter(explanation.method.removeprefix("adjusted rays (")[:-1] for explanation in ours)
     return {
         "cost": round(cost),
         "our_cost": round(max(map(total_cost, ours))),
@@ -93,7 +93,7 @@ def compare(theirs: Array, ours: Sequence[Explanation], phi: Array, cost: float)
         "mse": float((errors**2).mean()),
         "gain": float((theirs**2).mean() / (errors**2).mean()),
         "calibration": float(np.sqrt((errors**2).mean() / (stated**2).mean())),
-        "bias": float(np.sqrt((errors.mean(0) ** 2).mean() / (errors**2).mean() * len(ours))),  # 1: none is seen
+        "bias": float(np.sqrt((errors.mean(0) ** 2).mean() / (errors**2).mean() * len(ours))),  # about 1: no bias
         "methods": dict(methods.most_common()),
     }
 
@@ -129,9 +129,9 @@ def algorithm_1(case: Case, n_permutations: int, seed: int) -> Explanation:
 
 
 def at_cost(case: Case, kernel: Kernel, cost: float, seed: int, n_nodes: int | None) -> Explanation:
-    """The default plan within this cost: one node on a ray, a forward for it, and one for every single feature."""
+    """The default plan within this cost, which includes a forward for each ray and for each single feature."""
     budget = floor((cost - FORWARD * (case.x.numel() + 2)) / (1 + FORWARD / (n_nodes or 1)))
-    found = gralis.explain(
+    explanation = gralis.explain(
         case.model,
         case.x,
         baseline=case.baseline,
@@ -142,12 +142,12 @@ def at_cost(case: Case, kernel: Kernel, cost: float, seed: int, n_nodes: int | N
         seed=1000 + seed,
         batch_size=1024,
     )
-    assert total_cost(found) <= cost, f"a cost of {total_cost(found)} instead of {cost}"
-    return found
+    assert total_cost(explanation) <= cost, f"a cost of {total_cost(explanation)} instead of {cost}"
+    return explanation
 
 
-def total_cost(found: Explanation) -> float:
-    return found.cost.n_gradients + FORWARD * found.cost.n_forwards
+def total_cost(explanation: Explanation) -> float:
+    return explanation.cost.n_gradients + FORWARD * explanation.cost.n_forwards
 
 
 def show(result: dict[str, Any]) -> str:
@@ -167,7 +167,7 @@ def show(result: dict[str, Any]) -> str:
         }
         for cell in result["cells"]
     ]
-    found = {"geometric mean": result["geometric_mean"], "least": result["least"]}
+    gains = {"geometric mean": result["geometric_mean"], "least": result["least"]}
     summary: list[dict[str, object]] = [
         {
             "gain": name,
@@ -175,7 +175,7 @@ def show(result: dict[str, Any]) -> str:
             "target": verdict(value, TARGETS[name], at_most=False),
             "moonshot": verdict(value, MOONSHOT[name], at_most=False),
         }
-        for name, value in found.items()
+        for name, value in gains.items()
     ]
     summary.append({"gain": "mean calibration", "": result["mean_calibration"], "target": "about 1", "moonshot": ""})
     return table(f"accuracy at equal cost, {result['n_seeds']} seeds", rows) + "\n" + table("in all", summary)
@@ -184,13 +184,15 @@ def show(result: dict[str, Any]) -> str:
 def main() -> None:
     parser = options(__doc__.splitlines()[0])
     parser.add_argument(
-        "--workers", type=int, default=os.cpu_count(), help="processes; the numbers do not depend on it"
+        "--workers", type=int, default=os.cpu_count(), help="number of processes; it does not change the numbers"
     )
-    parser.add_argument("--models", nargs="+", choices=EXACT, help="only these")
-    parser.add_argument("--n-nodes", type=int, help="on each ray of ours, instead of its default")
-    parser.add_argument("--real", action="store_true", help="real networks instead (hours; finished parts are kept)")
-    parser.add_argument("--cells", nargs="+", help="with --real: only these cells")
-    parser.add_argument("--permutations", type=int, default=30, help="with --real: Algorithm 1's m")
+    parser.add_argument("--models", nargs="+", choices=EXACT, help="run only these models")
+    parser.add_argument("--n-nodes", type=int, help="number of nodes on each ray of our plan")
+    parser.add_argument("--real", action="store_true", help="use real networks (takes hours; finished parts are kept)")
+    parser.add_argument("--cells", nargs="+", help="with --real: run only these cells")
+    parser.add_argument(
+        "--permutations", type=int, default=30, help="with --real: the number of permutations of Algorithm 1"
+    )
     arguments = parser.parse_args()
     if arguments.real:
         from real_networks import run_cells

@@ -1,9 +1,10 @@
-"""Wall time of sixteen calls of `explain` over one call of `explain_batch`, on small models.
+"""Wall time of sixteen calls of `explain` divided by that of one call of `explain_batch`, on small models.
 
 python benchmarks/batch.py [--quick] [--out benchmarks/results/batch.json]
 
-Both have the same budget for each input, and alternate in one process. The errors of both stand beside the times: one
-call must not be faster by being worse. The truth of the first four inputs is enumerated.
+Both use the same budget for each input and alternate in one process. The benchmark also reports the errors of both,
+because the one call must not be faster at the price of accuracy. The truth of the first four inputs comes from
+enumeration.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import gralis
 
 TARGET = 3.0
 N_INPUTS, N_FEATURES = 16, 12
-N_ENUMERATED = 4  # inputs whose truth is enumerated
+N_ENUMERATED = 4  # inputs whose truth comes from enumeration
 
 
 def models() -> dict[str, nn.Module]:

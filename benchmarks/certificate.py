@@ -1,9 +1,10 @@
-"""Width of the paper's certificate (Theorem 3 and corollaries) over that of the default, at the same gradients.
+"""Width of the paper's certificate (Theorem 3 and corollaries) divided by that of the default certificate.
 
 python benchmarks/certificate.py [--quick] [--out benchmarks/results/certificate.json]
 
-Algorithm 1 with m permutations and k = 10 midpoints against the default plan with m n k gradients; both at 95% for all
-features together. The constants B and E_quad are read off Algorithm 1's own points, which favours the paper's bound.
+Algorithm 1 has m permutations and k = 10 midpoints, and the default plan has the same number of gradients, m n k. Both
+certificates hold at 95% for all features together. The constants B and E_quad are measured at the points of Algorithm
+1, which favours the paper's bound.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ N_PERMUTATIONS = 30
 
 
 def run(models: Sequence[str] = EXACT, n_permutations: int = N_PERMUTATIONS) -> dict[str, Any]:
-    """Every model x sigma: mean half-width of both, and as a share of |F(x) - F(x')|."""
+    """The mean half-width of both for every model and sigma, as a share of |F(x) - F(x')|, and their ratio."""
     cells = []
     for name in models:
         case = exact_case(name)
@@ -50,7 +51,7 @@ def run(models: Sequence[str] = EXACT, n_permutations: int = N_PERMUTATIONS) -> 
 def show(result: dict[str, Any]) -> str:
     ratios = {**result["ratio_by_sigma"], "in all": result["ratio"]}
     by_sigma = [{"sigma": sigma, "paper / default": ratio} for sigma, ratio in ratios.items()]
-    title = "mean half-width over |F(x) - F(x')|, 95%"
+    title = "mean half-width / |F(x) - F(x')|, 95%"
     return table(title, result["cells"]) + "\n" + table("geometric mean over the models", by_sigma)
 
 

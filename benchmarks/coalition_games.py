@@ -1,4 +1,4 @@
-"""Coalition games whose Shapley values are known exactly, by enumeration or in closed form; for `shapley.py`."""
+"""Coalition games for `shapley.py` whose Shapley values are known by enumeration or in closed form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Masks = NDArray[np.bool_]
 Value = Callable[[Masks], Array]
 
 SMALL, LARGE = 14, 30
-_GRID = 0.1  # weights of the grid network are multiples of it
+_GRID = 0.1  # the weights of the grid network are multiples of this number
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Game:
 
 
 def game(name: str) -> Game:
-    """One of GAMES; the same at every call."""
+    """The game of GAMES with this name. Every call returns the same game."""
     return GAMES[name]()
 
 
@@ -43,7 +43,7 @@ def enumerated(value: Value, n: int) -> Game:
 
 
 def network(activation: Any, seed: int, n: int = SMALL, width: int = 32) -> Value:
-    """Two hidden layers with random weights; a feature that is out is zero."""
+    """Two hidden layers with random weights. An absent feature is zero."""
     model = mlp(activation, seed, 1.0, n=n, width=width)
     return _at(model, np.random.default_rng(seed).standard_normal(n))
 
@@ -53,9 +53,10 @@ def head() -> Game:
 
 
 def trees(n: int, probability: bool = False) -> Game:
-    """Gradient-boosted trees on the first n columns of breast_cancer: a malignant row against a benign one.
+    """Gradient-boosted trees on the first n columns of breast_cancer: a malignant row relative to a benign row.
 
-    Log-odds are a sum of trees, and the Shapley values of a tree follow from its leaves; probabilities are enumerated.
+    The log-odds are a sum of trees, and the Shapley values of a tree follow from its leaves. For probabilities all
+    coalitions are enumerated.
     """
     fitted, x, baseline = _boosted(n)
 
@@ -69,10 +70,11 @@ def trees(n: int, probability: bool = False) -> Game:
 
 
 def of_tree(tree: Any, x: Array, baseline: Array) -> Array:
-    """Exact Shapley values of one tree: a leaf is reached where its features `inside` are in and `outside` are not.
+    """Exact Shapley values of one tree.
 
-    Such a leaf of value w gives w (a - 1)! b! / (a + b)! to each of a features inside, -w a! (b - 1)! / (a + b)! to
-    each of b outside.
+    A leaf is reached if its features `inside` are present and its features `outside` are absent. A leaf of value w with
+    a features inside and b outside gives w (a - 1)! b! / (a + b)! to each feature inside and -w a! (b - 1)! / (a + b)!
+    to each feature outside.
     """
     phi = np.zeros(len(x))
 
@@ -112,7 +114,7 @@ def sparse(n: int = LARGE, seed: int = 8) -> Game:
 
 
 def sum_of_networks(n: int = LARGE, seed: int = 1, n_networks: int = 10, size: int = 8) -> Game:
-    """Ten ReLU networks, each of eight random features: every one is enumerated."""
+    """Ten ReLU networks of eight random features each, so that each network can be enumerated."""
     rng, phi = np.random.default_rng(seed), np.zeros(n)
     parts: list[tuple[NDArray[np.int64], Value]] = []
     for k in range(n_networks):
@@ -123,7 +125,7 @@ def sum_of_networks(n: int = LARGE, seed: int = 1, n_networks: int = 10, size: i
 
 
 def grid_network(activation: Callable[[Array], Array], seed: int, n: int = LARGE, width: int = 24) -> Game:
-    """One hidden layer of all features, weights on a grid: its coalitions are counted by size and sum."""
+    """One hidden layer of all features with weights on a grid, so that coalitions can be counted by size and sum."""
     rng = np.random.default_rng(seed)
     weights = np.rint(2 * rng.standard_normal((width, n)) / np.sqrt(n) / _GRID).astype(np.int64)
     bias, last = rng.standard_normal(width) / 2, 2 * rng.standard_normal(width) / np.sqrt(width)
@@ -135,7 +137,7 @@ def grid_network(activation: Callable[[Array], Array], seed: int, n: int = LARGE
 
 
 def voting(n: int, seed: int = 2) -> Game:
-    """1 where the members have more than half of the votes: a single jump, as hard as games get."""
+    """1 if the members have more than half of the votes. This game is a single jump, which is hard to sample."""
     votes = np.random.default_rng(seed).integers(1, 12, n)
 
     def passed(total: Array) -> Array:
@@ -145,8 +147,10 @@ def voting(n: int, seed: int = 2) -> Game:
 
 
 def of_sum(weights: NDArray[np.int64], function: Callable[[Array], Array]) -> Array:
-    """Shapley values of v(T) = function(sum of the whole numbers weights_j over T): coalitions of equal size and sum
-    are worth the same, and a table counts them."""
+    """Shapley values of v(T) = function(sum of the whole numbers weights_j over T).
+
+    Coalitions of equal size and sum have the same value, and a table counts them.
+    """
     n, least = len(weights), int(weights[weights < 0].sum())
     sums = np.arange(least, int(weights[weights > 0].sum()) + 1)
     worth = function(sums.astype(np.float64))
@@ -163,7 +167,7 @@ def of_sum(weights: NDArray[np.int64], function: Callable[[Array], Array]) -> Ar
 
 
 def _shifted(rows: Array, by: int) -> Array:
-    """Every row moved to the right, zeros after it; what leaves the table was never reached."""
+    """Every row moved to the right and filled with zeros. Entries that leave the table are not reachable."""
     moved = np.zeros_like(rows)
     if by >= 0:
         moved[:, by:] = rows[:, : rows.shape[1] - by]
@@ -190,7 +194,7 @@ def _at(model: Callable[[torch.Tensor], torch.Tensor], x: Array) -> Value:
 
 @lru_cache
 def _boosted(n: int) -> tuple[Any, Array, Array]:
-    """The fitted trees, a malignant row and a benign one."""
+    """The fitted trees, a malignant row and a benign row."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.ensemble import GradientBoostingClassifier
 

@@ -1,10 +1,10 @@
-"""How often simultaneous 95% intervals cover every feature, and how wide they are; the truth is enumerated.
+"""How often simultaneous 95% intervals cover every feature of an enumerated truth, and how wide they are.
 
 python benchmarks/coverage.py [--quick] [--workers 2] [--rules RULE ...] [--out benchmarks/results/coverage.json]
 
 fixed      a fixed budget (400 or 1000 gradients, pooled)
-stop       tolerance=...: the run stops when it is sure, and pays for its looks
-guaranteed the Bernstein certificate with a true bound, plan="independent"
+stop       tolerance=...: the run stops at this precision, and its intervals account for the repeated checks
+guaranteed the Bernstein certificate with a true bound, with plan="independent"
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CEILING = max(BUDGETS)
 RUNS = {"stop": 36, "guaranteed": 60}
 RULES = ("fixed", "stop", "guaranteed")
 TARGETS = {"in all": 0.94, "least cell": 0.88, "width": 1.6, "guaranteed": 0.95}
-STEEPEST = {"sigmoid": 0.25}  # sup |activation'|, else 1
+STEEPEST = {"sigmoid": 0.25}  # sup |activation'|; 1 for the others
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 def run(
     models: Sequence[str] | None = None, share: float = 1.0, workers: int = 1, rules: Sequence[str] = RULES
 ) -> dict[str, Any]:
-    """Every model x kernel: fixed budgets, stop rule, guaranteed."""
+    """All rules for every model and kernel."""
     names = list(models or EXACT)
     if workers == 1:
         parts = [cells_of(name, share, rules) for name in names]
@@ -62,15 +62,18 @@ def cells_of(name: str, share: float, rules: Sequence[str]) -> list[dict[str, An
             phi = exhaustive.with_kernel(kernel).values
             for rule in rules:
                 if rule == "guaranteed" and not isinstance(case.model, Mlp):
-                    continue  # no true bound is known
-                found = measure(case, kernel, rule, share, phi)
-                cells.append({"model": name, "kernel": label, "rule": rule, **found})
-                print(f"{name}, {label}, {rule}: {found['coverage']:.3f}", file=sys.stderr, flush=True)
+                    continue  # there is no known bound for other models
+                measured = measure(case, kernel, rule, share, phi)
+                cells.append({"model": name, "kernel": label, "rule": rule, **measured})
+                print(f"{name}, {label}, {rule}: {measured['coverage']:.3f}", file=sys.stderr, flush=True)
         return cells
 
 
 def measure(case: Case, kernel: Any, rule: str, share: float, phi: Array) -> dict[str, Any]:
-    """One cell: coverage over seeds; width as a multiple of the oracle's, a normal quantile times the true error."""
+    """One cell: the coverage over seeds, and the width as a multiple of an oracle's width.
+
+    The oracle multiplies the true error by a normal quantile.
+    """
     settings: list[tuple[dict[str, Any], int]] = {
         "fixed": [({"budget": budget}, n) for budget, n in BUDGETS.items()],
         "stop": [({"budget": CEILING, "tolerance": tolerance_for(case, kernel)}, RUNS["stop"])],
@@ -81,10 +84,10 @@ def measure(case: Case, kernel: Any, rule: str, share: float, phi: Array) -> dic
         errors, halves = [], []
         for seed in range(max(2, round(share * n_runs))):
             common = {"baseline": case.baseline, "kernel": kernel, "batch_size": 1024}
-            found = gralis.explain(case.model, case.x, seed=10_000 + seed, **common, **settled)
-            errors.append(np.abs(found.values - phi))
-            halves.append(half_widths(found, case, rule))
-            spent.append(found.cost.n_gradients)
+            explanation = gralis.explain(case.model, case.x, seed=10_000 + seed, **common, **settled)
+            errors.append(np.abs(explanation.values - phi))
+            halves.append(half_widths(explanation, case, rule))
+            spent.append(explanation.cost.n_gradients)
         error, half = np.stack(errors), np.stack(halves)
         oracle = norm.isf((1 - LEVEL) / 2 / len(phi)) * np.sqrt((error**2).mean(0))
         hits += (error <= half).all(1).tolist()
@@ -97,18 +100,18 @@ def measure(case: Case, kernel: Any, rule: str, share: float, phi: Array) -> dic
     }
 
 
-def half_widths(found: Explanation, case: Case, rule: str) -> Array:
+def half_widths(explanation: Explanation, case: Case, rule: str) -> Array:
     if rule == "guaranteed":
         assert isinstance(case.model, Mlp)
         slope = case.model.slope_bound(STEEPEST.get(case.name, 1.0)) * (case.x - case.baseline).abs()
-        certificate = found.certificate(1 - LEVEL, "bernstein", bound=slope.numpy())
+        certificate = explanation.certificate(1 - LEVEL, "bernstein", bound=slope.numpy())
         assert certificate.kind == "guaranteed"
         return certificate.half_widths
-    return np.diff(found.interval(LEVEL), axis=1)[:, 0] / 2
+    return np.diff(explanation.interval(LEVEL), axis=1)[:, 0] / 2
 
 
 def tolerance_for(case: Case, kernel: Any) -> float:
-    """About what the stop rule reaches halfway to its ceiling, so that runs stop at different times."""
+    """A tolerance that runs reach about half-way to the budget, so that they stop at different times."""
     half = []
     for seed in range(5):
         e = gralis.explain(
@@ -119,36 +122,36 @@ def tolerance_for(case: Case, kernel: Any) -> float:
 
 
 def summary(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    totals: dict[str, Any] = {}
     for rule in RULES:
         chosen = [c for c in cells if c["rule"] == rule]
         if chosen:
             n_runs = np.array([c["n_runs"] for c in chosen])
-            found[rule] = {
+            totals[rule] = {
                 "n_runs": int(n_runs.sum()),
                 "coverage": float(np.average([c["coverage"] for c in chosen], weights=n_runs)),
                 "least": min(c["coverage"] for c in chosen),
                 "width": float(np.average([c["width"] for c in chosen], weights=n_runs)),
                 "widest": max(c["width"] for c in chosen),
             }
-    return found
+    return totals
 
 
 def show(result: dict[str, Any]) -> str:
     keys = ("model", "kernel", "rule", "n_runs", "coverage", "width", "gradients")
     rows = []
-    for rule, found in result["summary"].items():
+    for rule, totals in result["summary"].items():
         guaranteed = rule == "guaranteed"
         rows.append(
             {
                 "rule": rule,
-                "runs": found["n_runs"],
-                "coverage": found["coverage"],
-                "target": verdict(found["coverage"], TARGETS["guaranteed" if guaranteed else "in all"], at_most=False),
-                "least cell": found["least"],
-                "least target": "" if guaranteed else verdict(found["least"], TARGETS["least cell"], at_most=False),
-                "width / oracle": found["width"],
-                "width target": "" if rule != "fixed" else verdict(found["width"], TARGETS["width"], at_most=True),
+                "runs": totals["n_runs"],
+                "coverage": totals["coverage"],
+                "target": verdict(totals["coverage"], TARGETS["guaranteed" if guaranteed else "in all"], at_most=False),
+                "least cell": totals["least"],
+                "least target": "" if guaranteed else verdict(totals["least"], TARGETS["least cell"], at_most=False),
+                "width / oracle": totals["width"],
+                "width target": "" if rule != "fixed" else verdict(totals["width"], TARGETS["width"], at_most=True),
             }
         )
     cells = [{key: cell[key] for key in keys} for cell in result["cells"]]
@@ -159,7 +162,9 @@ def main() -> None:
     parser = options(__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--models", nargs="+", choices=EXACT)
-    parser.add_argument("--rules", nargs="+", choices=RULES, default=RULES, help="only these; others in --out are kept")
+    parser.add_argument(
+        "--rules", nargs="+", choices=RULES, default=RULES, help="run only these; the others in --out are kept"
+    )
     arguments = parser.parse_args()
     result = run(arguments.models, 0.04 if arguments.quick else 1.0, arguments.workers, arguments.rules)
     if set(arguments.rules) < set(RULES) and arguments.out is not None and arguments.out.exists():

@@ -1,9 +1,9 @@
-"""Wall time of the deletion AUC of 50 images, batched by `gralis.faithfulness` against one point at a time.
+"""Wall time of the deletion AUC of 50 images with one point at a time, divided by that of `gralis.faithfulness`.
 
 python benchmarks/deletion.py [--quick] [--out benchmarks/results/deletion.json]
 
-The other side is the plain loop: one image with the next region replaced, one forward without a graph, a list of
-numbers. Both remove the same regions in the same order and alternate in one process; the curves must agree.
+The other side is a plain loop, which replaces the next region of one image and runs one forward without a graph. Both
+sides remove the same regions in the same order and alternate in one process. Their curves must agree.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CLASSES = 10
 
 
 def network() -> nn.Sequential:
-    """A small convnet, random but always the same."""
+    """A small convnet with random weights from a fixed seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         net = nn.Sequential(
@@ -52,14 +52,14 @@ def run(n_images: int = 50, repetitions: int = 5) -> dict[str, Any]:
 
 
 def measure(features: gralis.Features, n_images: int, repetitions: int) -> dict[str, Any]:
-    """Both sides over all images; the ratio is that of the medians."""
+    """Both sides over all images, and the ratio of the medians."""
     net, rng = network(), np.random.default_rng(0)
     images = torch.from_numpy(rng.random((n_images, 3, SIDE, SIDE), dtype=np.float32))
     pairs = list(zip(images, rng.standard_normal((n_images, features.n_features)), strict=True))
     batched: list[Score] = []
     wall: dict[str, list[float]] = {"batched": [], "one_by_one": []}
     processor: dict[str, list[float]] = {"batched": [], "one_by_one": []}
-    for _ in range(repetitions + 1):  # the first one warms up
+    for _ in range(repetitions + 1):  # the first run warms up
         clocks = [(time.perf_counter(), time.process_time())]
         batched = [deletion(net, x, phi, target=0, features=features, steps=STEPS) for x, phi in pairs]
         clocks.append((time.perf_counter(), time.process_time()))
@@ -80,12 +80,12 @@ def measure(features: gralis.Features, n_images: int, repetitions: int) -> dict[
 
 
 def ratio(seconds: dict[str, list[float]]) -> float:
-    """One by one over batched, medians without the first run."""
+    """Time one by one divided by time in batches: medians without the first run."""
     return median(seconds["one_by_one"][1:]) / median(seconds["batched"][1:])
 
 
 def one_by_one(net: nn.Module, image: Tensor, phi: np.ndarray, features: gralis.Features) -> list[float]:
-    """F as features are set to zero, the largest phi first, a forward for every step."""
+    """F as features are set to zero, the largest phi first, with a forward for every step."""
     order, point, n = np.argsort(-phi), image.clone(), len(phi)
     labels = torch.from_numpy(features.labels[0].copy())
     rank = torch.empty(n, dtype=torch.int64)

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 def run(n_features: int = 12) -> dict[str, Any]:
-    """Ours from one exhaustive ledger, the definition from its own loop, under three kernels."""
+    """Our values from one exhaustive ledger, compared with a loop that follows the definition, under three kernels."""
     model = mlp(torch.nn.functional.softplus, 1, 1.0, n=n_features)
     x = torch.randn(n_features, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
     began = time.perf_counter()
@@ -96,7 +96,7 @@ def show(result: dict[str, Any]) -> str:
 
 def main() -> None:
     arguments = options(__doc__.splitlines()[0]).parse_args()
-    with threadpool_limits(1):  # everything is small here: more threads only wait for each other
+    with threadpool_limits(1):  # everything is small here, so more threads only wait for each other
         result = run(8 if arguments.quick else 12)
     print(show(result))
     write(arguments.out, "exact", result)

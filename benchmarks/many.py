@@ -1,10 +1,10 @@
-"""Data sets: two Ray workers over one, the engine over the bare model, memory over the number of inputs.
+"""Data sets: throughput of Ray workers and of the local engine, and memory over the number of inputs.
 
 python benchmarks/many.py [--quick] [--out benchmarks/results/many.json]
 
-Throughput counts what the engine does from its first block to its last, so that starting workers is left out. The bare
-model computes as many gradients and forwards, in batches of the same size, and nothing else. Memory is that of a
-process of its own; the leak is what its resident memory grows by from a tenth of the run to its end.
+Throughput is measured from the first block to the last, so that it does not include the start of the workers. The bare
+model computes as many gradients and forwards, in batches of the same size, and nothing else. Memory is measured in a
+separate process. The leak is the growth of its resident memory from a tenth of the run to the end.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def rows(n: int) -> Iterator[Tensor]:
 def rate(folder: Path, n: int, block: int, **engine: Any) -> tuple[float, gralis.many.Results]:
     """Inputs per second from the first block to the last."""
     seen: list[tuple[float, int]] = []
-    found = gralis.explain_many(
+    results = gralis.explain_many(
         convnet(),
         pictures(n),
         out=folder,
@@ -64,12 +64,12 @@ def rate(folder: Path, n: int, block: int, **engine: Any) -> tuple[float, gralis
         **engine,
     )
     (began, first), (ended, last) = seen[0], seen[-1]
-    return (last - first) / (ended - began), found
+    return (last - first) / (ended - began), results
 
 
-def bare(found: gralis.many.Results, block: int) -> float:
-    """Inputs per second of the model alone, with the gradients and forwards of these results."""
-    table = found.inputs_table()
+def bare(results: gralis.many.Results, block: int) -> float:
+    """Inputs per second of the model alone, with as many gradients and forwards as these results."""
+    table = results.inputs_table()
     n_inputs = table.num_rows - block
     gradients, forwards = (sum(table[name].to_pylist()[block:]) for name in ("n_gradients", "n_forwards"))
     net, points = convnet(), pictures(BATCH)
@@ -90,9 +90,9 @@ def throughput(quick: bool) -> dict[str, Any]:
     engine, alone = [], []
     with tempfile.TemporaryDirectory() as folder:
         for repetition in range(repetitions):
-            one, found = rate(Path(folder) / str(repetition), n, block)
+            one, results = rate(Path(folder) / str(repetition), n, block)
             engine.append(one)
-            alone.append(bare(found, block))
+            alone.append(bare(results, block))
     return {"engine": engine, "bare": alone, "ratio": median(a / b for a, b in zip(engine, alone, strict=True))}
 
 
@@ -117,12 +117,12 @@ def workers(quick: bool) -> dict[str, Any] | None:
 
 def memory(quick: bool) -> dict[str, Any]:
     few, many, long = (64, 256, 512) if quick else (100, 5000, 10_000)
-    found = {n: json.loads(_alone("peak", n)) for n in (few, many)}
+    peaks = {n: json.loads(_alone("peak", n)) for n in (few, many)}
     early, late = json.loads(_alone("leak", long))
     return {
         "inputs": [few, many],
-        "peak_bytes": [found[few], found[many]],
-        "ratio": found[many] / found[few],
+        "peak_bytes": [peaks[few], peaks[many]],
+        "ratio": peaks[many] / peaks[few],
         "leak_inputs": long,
         "leak_bytes": [early, late],
         "leak_ratio": late / early,
@@ -164,25 +164,30 @@ def run(quick: bool) -> dict[str, Any]:
 def show(result: dict[str, Any]) -> str:
     bare_, memory_ = result["throughput"], result["memory"]
     few, many = memory_["inputs"]
-    found = [
-        ("local engine over the bare model", bare_["ratio"], BARE, False),
-        (f"memory, {many} inputs over {few}", memory_["ratio"], FLAT, True),
-        (f"memory within {memory_['leak_inputs']} explanations, end over a tenth", memory_["leak_ratio"], FLAT, True),
+    ratios = [
+        ("local engine / bare model", bare_["ratio"], BARE, False),
+        (f"memory, {many} inputs / {few} inputs", memory_["ratio"], FLAT, True),
+        (
+            f"memory within {memory_['leak_inputs']} explanations, at the end / after a tenth",
+            memory_["leak_ratio"],
+            FLAT,
+            True,
+        ),
     ]
     if result["workers"]:
-        found.insert(0, ("two Ray workers over one", result["workers"]["ratio"], WORKERS, False))
+        ratios.insert(0, ("two Ray workers / one", result["workers"]["ratio"], WORKERS, False))
     return table(
         "explain_many",
         [
             {"what": what, "ratio": ratio, "target": verdict(ratio, target, at_most=at_most)}
-            for what, ratio, target, at_most in found
+            for what, ratio, target, at_most in ratios
         ],
     )
 
 
 def main() -> None:
     parser = options(__doc__.splitlines()[0])
-    parser.add_argument("--in-this-process", nargs=2, help="for the benchmark itself")
+    parser.add_argument("--in-this-process", nargs=2, help="used by the benchmark itself")
     arguments = parser.parse_args()
     if arguments.in_this_process:
         what, n = arguments.in_this_process

@@ -1,9 +1,10 @@
-"""Wall time of `explain` over the bare forward and backward of as many points, on real networks.
+"""Wall time of `explain` divided by that of the bare forward and backward of as many points, on real networks.
 
 python benchmarks/overhead.py [--quick] [--networks NAME ...] [--out benchmarks/results/overhead.json]
 
-The bare side knows everything beforehand: frozen parameters, input gradients only, one batch that never changes, at the
-best batch size and memory format that a search finds. `explain` has to find its own. Both alternate in one process.
+The bare side knows everything beforehand: its parameters are frozen, it computes input gradients only, and it uses one
+constant batch at the best batch size and memory format of a search. `explain` has to choose both during the run. Both
+alternate in one process.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Setting = tuple[int, str]  # batch size, memory format
 
 
 def run(networks: list[str] | None = None, budget: int = 512, repetitions: int = 5) -> dict[str, Any]:
-    """Every network; the ratio is that of the medians."""
+    """All networks, with the ratio of the medians."""
     photo = photograph("chelsea")
     return {
         "budget": budget,
@@ -44,29 +45,29 @@ def run(networks: list[str] | None = None, budget: int = 512, repetitions: int =
 
 
 def measure(net: nn.Module, photo: Tensor, budget: int, repetitions: int) -> dict[str, Any]:
-    """Search the best bare setting, then let both sides alternate."""
+    """Search for the best bare setting, then let both sides alternate."""
     target = int(net(photo[None])[0].argmax())
-    search = {setting: float("inf") for setting in settings()}  # the least seconds per point
+    search = {setting: float("inf") for setting in settings()}  # the smallest number of seconds per point
     for _ in range(3):
         for setting, least in search.items():
             search[setting] = min(least, timed(bare, net, photo, target, 64, setting)[0] / 64)
     best = min(search, key=search.__getitem__)
-    found, ours, theirs = explain(net, photo, target, 128), [], []  # once to warm up
+    explanation, ours, theirs = explain(net, photo, target, 128), [], []  # this run warms up
     for _ in range(repetitions):
-        *seconds, found = timed(explain, net, photo, target, budget)
+        *seconds, explanation = timed(explain, net, photo, target, budget)
         ours.append(seconds)
-        theirs.append(timed(bare, net, photo, target, found.cost.n_gradients, best)[:2])
+        theirs.append(timed(bare, net, photo, target, explanation.cost.n_gradients, best)[:2])
     wall, bare_wall = [w for w, _ in ours], [w for w, _ in theirs]
     return {
-        "n_points": found.cost.n_gradients,
+        "n_points": explanation.cost.n_gradients,
         "bare_seconds": bare_wall,
         "seconds": wall,
         "ratio": median(wall) / median(bare_wall),
         "ratio_of_minima": min(wall) / min(bare_wall),
         "ratio_of_processor_time": median(c for _, c in ours) / median(c for _, c in theirs),
         "bare_setting": best,
-        "our_setting": (found.cost.batch_size, found.cost.layout),
-        "n_batches": found.cost.n_batches,
+        "our_setting": (explanation.cost.batch_size, explanation.cost.layout),
+        "n_batches": explanation.cost.n_batches,
         "search_ms_per_point": {f"{size} {layout}": 1e3 * seconds for (size, layout), seconds in search.items()},
     }
 
@@ -76,7 +77,7 @@ def settings() -> list[Setting]:
 
 
 def bare(net: nn.Module, photo: Tensor, target: int, n_points: int, setting: Setting) -> None:
-    """n_points forwards and backwards at one setting; a last, smaller batch makes the number exact."""
+    """Exactly n_points forwards and backwards at one setting; the last batch may be smaller."""
     size, layout = setting
     batch = photo.expand(size, *photo.shape).contiguous(memory_format=FORMATS[layout])
     for start in range(0, n_points, size):
@@ -119,7 +120,7 @@ def show(result: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = options(__doc__.splitlines()[0])
-    parser.add_argument("--networks", nargs="+", choices=list(NETWORKS), help="only these")
+    parser.add_argument("--networks", nargs="+", choices=list(NETWORKS), help="run only these networks")
     parser.add_argument("--repetitions", type=int, default=5)
     arguments = parser.parse_args()
     budget, repetitions = (128, 1) if arguments.quick else (512, arguments.repetitions)

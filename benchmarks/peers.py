@@ -1,4 +1,4 @@
-"""Other libraries' Shapley values from sampled coalitions, as functions of (game, n_features, budget, seed)."""
+"""Shapley values from sampled coalitions by other libraries, as functions of (game, n_features, budget, seed)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Masks = NDArray[np.bool_]
 
 
 class Counted:
-    """The game as a function of 0/1 rows; it counts the rows it was asked for, and the different ones among them."""
+    """The game as a function of 0/1 rows, which counts the evaluated rows and the distinct rows among them."""
 
     def __init__(self, value: Callable[[Masks], Array]) -> None:
         self._value = value
@@ -45,20 +45,20 @@ def shapiq(approximator: str, **options: Any) -> Peer:
         import shapiq.approximator
 
         made = getattr(shapiq.approximator, approximator)(n=n, random_state=seed, **options)
-        found = made.approximate(budget, game)
-        return np.array([found[(i,)] for i in range(n)])
+        values = made.approximate(budget, game)
+        return np.array([values[(i,)] for i in range(n)])
 
     return run
 
 
 def shap_kernel(game: Counted, n: int, budget: int, seed: int) -> Array:
-    """Without its selection of ten features, which would cost it accuracy; F(x) and F(x') are two of its calls."""
+    """KernelExplainer without its feature selection, which would reduce its accuracy. Two calls are F(x) and F(x')."""
     import shap
 
-    np.random.seed(seed)  # noqa: NPY002  it draws from the global generator
+    np.random.seed(seed)  # noqa: NPY002  shap draws from the global generator
     explainer = shap.KernelExplainer(game, np.zeros((1, n)))
-    found = explainer.shap_values(np.ones((1, n)), nsamples=budget - 2, l1_reg=False, silent=True)
-    return np.asarray(found[0])
+    values = explainer.shap_values(np.ones((1, n)), nsamples=budget - 2, l1_reg=False, silent=True)
+    return np.asarray(values[0])
 
 
 def captum_sampling(game: Counted, n: int, budget: int, seed: int) -> Array:
@@ -66,8 +66,8 @@ def captum_sampling(game: Counted, n: int, budget: int, seed: int) -> Array:
 
     torch.manual_seed(seed)
     made = ShapleyValueSampling(lambda z: torch.from_numpy(game(z.numpy())))
-    found = made.attribute(torch.ones(1, n), baselines=torch.zeros(1, n), n_samples=(budget - 2) // n)
-    return found.double().numpy()[0]
+    values = made.attribute(torch.ones(1, n), baselines=torch.zeros(1, n), n_samples=(budget - 2) // n)
+    return values.double().numpy()[0]
 
 
 def captum_kernel(game: Counted, n: int, budget: int, seed: int) -> Array:
@@ -96,13 +96,13 @@ PEERS: dict[str, Peer] = {
 
 
 def offered(n: int, budget: int) -> list[str]:
-    """The peers that can run: kADDSHAP has a coefficient for every set of up to max_order features."""
+    """The estimators that can run. kADDSHAP has a coefficient for every set of up to max_order features."""
     triples = n + n * (n - 1) // 2 + n * (n - 1) * (n - 2) // 6
     return [name for name in PEERS if "kADDSHAP 3" not in name or triples < budget]
 
 
 def estimate(name: str, game: Counted, n: int, budget: int, seed: int) -> Array:
-    """One run of a peer, its warnings and log lines left out."""
+    """One run of an estimator, without its warnings and log lines."""
     logging.getLogger("shap").setLevel(logging.ERROR)
     with _installed_packages_only(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -111,7 +111,7 @@ def estimate(name: str, game: Counted, n: int, budget: int, seed: int) -> Array:
 
 @contextmanager
 def _installed_packages_only() -> Iterator[None]:
-    """numba looks for a package called coverage, and must not take coverage.py beside this file for it."""
+    """Hide this folder: numba looks for a package called coverage and must not import coverage.py from here."""
     kept, here = sys.path[:], Path(__file__).parent.resolve()
     sys.path[:] = [entry for entry in kept if Path(entry).resolve() != here]
     try:

@@ -1,7 +1,7 @@
-"""`accuracy.py --real`: Algorithm 1 against the default plan at 1/20 of its gradients, on networks that are used.
+"""`accuracy.py --real`: Algorithm 1 and the default plan with 1/20 of its gradients, on real networks.
 
-The truth is a long run of the default plan with its own stated error. A cell takes twenty minutes to an hour on one
-core, so every finished part (truth, Algorithm 1, ours) goes to the JSON file at once and is not computed again.
+The truth is a long run of the default plan with its stated error. A cell takes twenty minutes to an hour on one core.
+Every finished part (truth, Algorithm 1, ours) is therefore written to the JSON file at once and not computed again.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import gralis
 from gralis import Explanation
 
 N_NODES = 10
-FRACTION = 20  # ours has this fraction of Algorithm 1's gradients
+FRACTION = 20  # ours has the gradients of Algorithm 1 divided by this number
 LONG_RUN = 3000
-SEEDS = (1, 2, 3)  # of ours; their squared errors are averaged
-TARGET = 1.0  # RMSE of ours over that of Algorithm 1
+SEEDS = (1, 2, 3)  # of our runs, whose squared errors are averaged
+TARGET = 1.0  # RMSE of ours divided by that of Algorithm 1
 
-PIXELS = {"efficientnet": 224, "densenet": 128}  # a gradient of DenseNet-121 at 224 costs four of EfficientNet's
+# A gradient of DenseNet-121 at 224 pixels costs as much as four of EfficientNet-Lite0.
+PIXELS = {"efficientnet": 224, "densenet": 128}
 
 DEFAULT = tuple(
     f"{network}/chelsea/{score}/{baseline}"
@@ -70,11 +71,11 @@ class Cell:
 
 
 def run_cells(path: Path | None, names: list[str] | None, n_permutations: int, n_nodes: int | None = None) -> None:
-    """Every cell, part by part; prints the table of what is there after each."""
+    """Compute every cell part by part, and print the table of the complete cells after each."""
     kept = json.loads(path.read_text())["cells"] if path is not None and path.exists() else {}
     long_run = LONG_RUN * n_permutations // 30
-    own = f"ours m={n_permutations}" + (f" n_nodes={n_nodes}" if n_nodes else "")
-    wanted = (f"truth {long_run}", f"algorithm 1 m={n_permutations}", own)
+    ours = f"ours m={n_permutations}" + (f" n_nodes={n_nodes}" if n_nodes else "")
+    wanted = (f"truth {long_run}", f"algorithm 1 m={n_permutations}", ours)
     for name in names or DEFAULT:
         cell: Cell | None = None
         parts = kept.setdefault(name, {})
@@ -99,13 +100,13 @@ def _compute(cell: Cell, part: str, n_permutations: int, long_run: int, n_nodes:
     return [_plain(cell.explain(budget=budget, seed=seed, n_nodes=n_nodes)) for seed in SEEDS]
 
 
-def _plain(found: Explanation) -> Part:
-    whole = found.to_dict()
+def _plain(explanation: Explanation) -> Part:
+    whole = explanation.to_dict()
     return {key: whole[key] for key in ("values", "stderr", "f_x", "f_baseline", "kernel", "method", "cost")}
 
 
 def show(cells: dict[str, dict[str, Any]], wanted: tuple[str, str, str]) -> str:
-    """RMSE over the features of both against the long run; cells without all the wanted parts are left out."""
+    """The RMSE of both, relative to the long run. Cells without all wanted parts are left out."""
     rows = []
     for name, parts in cells.items():
         if not all(part in parts for part in wanted):
@@ -113,19 +114,19 @@ def show(cells: dict[str, dict[str, Any]], wanted: tuple[str, str, str]) -> str:
         (truth,), (theirs,), ours = (parts[part] for part in wanted)
         phi = np.array(truth["values"])
         rmse_theirs = _rms(np.array(theirs["values"]) - phi)
-        rmse = _rms(np.stack([found["values"] for found in ours]) - phi)
+        rmse = _rms(np.stack([part["values"] for part in ours]) - phi)
         row = {
             "cell": name,
             "weights": parts["note"],
             "n": len(phi),
             "rms phi": _rms(phi),
-            "truth +-": _rms(truth["stderr"]),
+            "truth stderr": _rms(truth["stderr"]),
             "Alg. 1 gradients": theirs["cost"]["n_gradients"],
             "Alg. 1 RMSE": rmse_theirs,
             "gradients": ours[0]["cost"]["n_gradients"],
             "forwards": ours[0]["cost"]["n_forwards"],
             "RMSE": rmse,
-            "stated": _rms([found["stderr"] for found in ours]),
+            "stated": _rms([part["stderr"] for part in ours]),
             "ratio": rmse / rmse_theirs,
             "target": verdict(rmse / rmse_theirs, TARGET, at_most=True),
             "surrogate": ours[0]["method"].removeprefix("adjusted rays "),

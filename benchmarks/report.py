@@ -1,4 +1,4 @@
-"""What every benchmark does with its numbers: a table on the screen, a JSON file on request."""
+"""The output of every benchmark: a table on the screen and, on request, a JSON file."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ import gralis
 
 
 def options(description: str) -> argparse.ArgumentParser:
-    """--quick and --out; a script adds its own."""
+    """A parser with --quick and --out, to which each script adds more options."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="a small version that shows that it works")
+    parser.add_argument("--quick", action="store_true", help="run a small version, to check that it works")
     parser.add_argument("--out", type=Path, help="also write the result as JSON to this file")
     return parser
 
 
 def table(title: str, rows: Sequence[Mapping[str, object]]) -> str:
-    """One line per row, under its keys; columns as wide as they need to be, text to the left, numbers to the right.
+    """A table with the keys as header and one line per row; text is aligned left, numbers are aligned right.
 
     >>> print(table("speed", [{"net": "a", "ms": 1.5}, {"net": "b", "ms": 12.25}]))
     <BLANKLINE>
@@ -45,13 +45,13 @@ def table(title: str, rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def verdict(value: float, target: float, *, at_most: bool) -> str:
-    """The target beside the number: "<= 1.08 met"."""
+    """The target and whether the value meets it, as in "<= 1.08 met"."""
     met = value <= target if at_most else value >= target
     return f"{'<=' if at_most else '>='} {target:g} {'met' if met else 'MISSED'}"
 
 
 def timed(work: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, float, Any]:
-    """Wall and processor seconds of one call, and what it returned."""
+    """Wall and processor seconds of one call, and its result."""
     wall, processor = time.perf_counter(), time.process_time()
     result = work(*arguments, **options)
     return time.perf_counter() - wall, time.process_time() - processor, result
@@ -62,7 +62,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def machine() -> dict[str, object]:
-    """Facts that bear on the numbers; nothing that names the machine."""
+    """Facts that affect the numbers. They do not identify the machine."""
     return {
         "cores": os.cpu_count(),
         "architecture": platform.machine(),
@@ -75,7 +75,7 @@ def machine() -> dict[str, object]:
 
 
 def write(path: Path | None, name: str, result: dict[str, Any]) -> None:
-    """{"benchmark", "machine", **result} as JSON; nothing without a path. The old file is replaced in one step."""
+    """Write {"benchmark", "machine", **result} as JSON if there is a path. The old file is replaced in one step."""
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

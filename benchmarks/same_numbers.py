@@ -358,7 +358,7 @@ def peers() -> Numbers:
         "singles",
         "random",
     )
-    return {name: getattr(gralis.methods, name)(model, x, target=1, budget=300).values for name in names}
+    return {name: getattr(gralis.methods, name)(model, x, target=1, budget=300, batch_size=64).values for name in names}
 
 
 @setting

@@ -1,9 +1,9 @@
-"""From 25 features to every pixel value at the same budget, and from budget 1 000 to 10 000 in the same memory.
+"""Time from 25 features to all pixel values at the same budget, and memory from budget 1 000 to 10 000.
 
 python benchmarks/scale.py [--quick] [--out benchmarks/results/scale.json]
 
-Time: EfficientNet-Lite0. Memory: the folded ledger of 150 528 features on a small network; every run is a process of
-its own, because a peak never comes down again.
+Time is measured on EfficientNet-Lite0. Memory is measured for the folded ledger of 150 528 features on a small network.
+Every run uses a new process, because the peak of a process never decreases.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEMORY_BUDGETS = (1_000, 10_000)
 
 
 def feature_sets(photo: Tensor) -> dict[str, Features]:
-    """The same image, cut finer and finer."""
+    """The same image with finer and finer features."""
     return {
         "superpixels": superpixels(photo),
         "patches of 8 x 8": gralis.features.grid(SHAPE, 8),
@@ -38,7 +38,7 @@ def feature_sets(photo: Tensor) -> dict[str, Features]:
 
 
 def time_by_features(budget: int, repetitions: int) -> list[dict[str, Any]]:
-    """Seconds of one explanation for each set of features, in turn; the first round warms up and is not counted."""
+    """Seconds of one explanation for each set of features in turn. The first round warms up and is not counted."""
     net, photo = efficientnet(), photograph("chelsea")
     target = int(net(photo[None])[0].argmax())
     sets = feature_sets(photo)
@@ -47,7 +47,7 @@ def time_by_features(budget: int, repetitions: int) -> list[dict[str, Any]]:
     for _ in range(1 + repetitions):
         for name, features in sets.items():
             began = time.perf_counter()
-            found = gralis.explain(
+            explanation = gralis.explain(
                 net,
                 photo,
                 target=target,
@@ -58,8 +58,8 @@ def time_by_features(budget: int, repetitions: int) -> list[dict[str, Any]]:
                 progress=False,
             )
             seconds[name].append(time.perf_counter() - began)
-            gradients[name] = found.cost.n_gradients
-    first = min(seconds["superpixels"][1:])  # other load on the machine only adds
+            gradients[name] = explanation.cost.n_gradients
+    first = min(seconds["superpixels"][1:])  # other load on the machine only adds time
     return [
         {
             "features": name,
@@ -73,7 +73,7 @@ def time_by_features(budget: int, repetitions: int) -> list[dict[str, Any]]:
 
 
 def memory_by_budget(budgets: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Peak memory of a fresh process for each budget."""
+    """Peak memory of a new process for each budget."""
     runs = []
     for budget in budgets:
         script = [sys.executable, __file__, "--peak-of", str(budget)]
@@ -84,18 +84,18 @@ def memory_by_budget(budgets: tuple[int, ...]) -> list[dict[str, Any]]:
 
 
 def peak_of(budget: int) -> dict[str, Any]:
-    """One explanation of every pixel value by a small network; what this process took at most."""
+    """One explanation of all pixel values with a small network, and the peak memory of this process."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         layers = [nn.Conv2d(3, 4, 8, stride=8), nn.Softplus(), nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(64, 1)]
     net = frozen(nn.Sequential(*layers))
-    found = gralis.explain(net, photograph("chelsea"), target=0, budget=budget, batch_size=32, progress=False)
+    explanation = gralis.explain(net, photograph("chelsea"), target=0, budget=budget, batch_size=32, progress=False)
     return {
         "budget": budget,
-        "n_features": found.n_features,
-        "ledger": type(found.ledger).__name__,
-        "seconds": found.cost.seconds,
-        "peak_bytes": found.cost.peak_bytes,  # ru_maxrss
+        "n_features": explanation.n_features,
+        "ledger": type(explanation.ledger).__name__,
+        "seconds": explanation.cost.seconds,
+        "peak_bytes": explanation.cost.peak_bytes,  # ru_maxrss
     }
 
 
@@ -137,7 +137,7 @@ def show(result: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = options(__doc__.splitlines()[0])
-    parser.add_argument("--peak-of", type=int, metavar="BUDGET", help="one memory run, its JSON on stdout")
+    parser.add_argument("--peak-of", type=int, metavar="BUDGET", help="do one memory run and print its JSON")
     arguments = parser.parse_args()
     if arguments.peak_of:
         print(json.dumps(peak_of(arguments.peak_of)))

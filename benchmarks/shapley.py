@@ -1,9 +1,10 @@
-"""Shapley values from sampled coalitions: plan="values" against shapiq, shap and captum at equal model calls.
+"""Shapley values from sampled coalitions: plan="values" compared with shapiq, shap and captum at equal model calls.
 
 python benchmarks/shapley.py [--quick] [--games NAME ...] [--out benchmarks/results/shapley.json [--resume]]
 
-RMSE over features and seeds; the truth is exact (`coalition_games.py`). Every cell goes to the file at once; --resume
-leaves out those that are there. The geometric means compare a peer with ours over the cells where it can run.
+The RMSE is over features and seeds; the truth is exact (`coalition_games.py`). Every cell is written to the file at
+once, and --resume skips the cells in the file. The geometric means compare each other estimator with ours over the
+cells where it can run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import gralis
 
 BUDGETS = (500, 2000)
 N_SEEDS = 5
-TARGETS = {"geometric mean": 1.0, "worst cell": 1.2}  # RMSE of ours over that of a peer
+TARGETS = {"geometric mean": 1.0, "worst cell": 1.2}  # RMSE of ours divided by that of another estimator
 
 Cell = dict[str, Any]
 
@@ -40,7 +41,7 @@ def run(
     path: Path | None = None,
     kept: Sequence[Cell] = (),
 ) -> dict[str, Any]:
-    """Every game x budget that is not among the kept cells; the file is written after each."""
+    """Compute every game x budget that is not among the kept cells. The file is written after each cell."""
     done = {(cell["game"], cell["budget"]) for cell in kept}
     work = [(name, b, n_seeds) for name in games or GAMES for b in budgets if (name, b) not in done]
     cells = list(kept)
@@ -61,8 +62,8 @@ def _cells(work: Sequence[tuple[str, int, int]], workers: int) -> Iterator[Cell]
 
 
 def cell_of(name: str, budget: int, n_seeds: int) -> Cell:
-    """Ours and all peers on one game."""
-    with threadpool_limits(1):  # everything is small here: more threads only wait for each other
+    """Our estimator and all others on one game."""
+    with threadpool_limits(1):  # everything is small here, so more threads only wait for each other
         known = game(name)
         peers = {peer: peer_error(peer, known, budget, n_seeds) for peer in offered(known.n_features, budget)}
         mine = our_error(known, budget, n_seeds)
@@ -85,9 +86,9 @@ def our_error(known: Game, budget: int, n_seeds: int) -> dict[str, float]:
         counted = Counted(known.value)
         model = gralis.models.blackbox(counted)
         ones = np.ones(known.n_features)
-        found = gralis.explain(model, ones, baseline=0.0, plan="values", budget=budget, seed=seed)
+        explanation = gralis.explain(model, ones, baseline=0.0, plan="values", budget=budget, seed=seed)
         assert counted.calls == counted.distinct <= budget, "a coalition was evaluated twice, or one too many"
-        errors.append(found.values - known.shapley)
+        errors.append(explanation.values - known.shapley)
         calls.append(counted.calls)
     return {"rmse": _rms(errors), "calls": max(calls)}
 
@@ -136,12 +137,12 @@ def show(result: dict[str, Any]) -> str:
     against = [
         {
             "ours over": peer,
-            "cells": found["cells"],
-            "geometric mean": found["geometric_mean"],
-            "worst": found["worst"],
-            "target": verdict(found["geometric_mean"], TARGETS["geometric mean"], at_most=True),
+            "cells": ratios["cells"],
+            "geometric mean": ratios["geometric_mean"],
+            "worst": ratios["worst"],
+            "target": verdict(ratios["geometric_mean"], TARGETS["geometric mean"], at_most=True),
         }
-        for peer, found in result["against"].items()
+        for peer, ratios in result["against"].items()
     ]
     worst = verdict(result["worst"], TARGETS["worst cell"], at_most=True)
     best = {"ours over": "the best peer of each cell", "cells": len(rows), "geometric mean": result["against_best"]}
@@ -157,10 +158,12 @@ def _rms(numbers: Any) -> float:
 def main() -> None:
     parser = options(__doc__.splitlines()[0])
     parser.add_argument(
-        "--workers", type=int, default=os.cpu_count(), help="processes; the numbers do not depend on it"
+        "--workers", type=int, default=os.cpu_count(), help="number of processes; it does not change the numbers"
     )
-    parser.add_argument("--games", nargs="+", choices=GAMES, metavar="NAME", help=f"only these of {', '.join(GAMES)}")
-    parser.add_argument("--resume", action="store_true", help="keep the cells that are in the file of --out")
+    parser.add_argument(
+        "--games", nargs="+", choices=GAMES, metavar="NAME", help=f"run only these of {', '.join(GAMES)}"
+    )
+    parser.add_argument("--resume", action="store_true", help="keep the cells in the file of --out")
     arguments = parser.parse_args()
     path = arguments.out
     kept = json.loads(path.read_text())["cells"] if arguments.resume and path is not None and path.exists() else []

@@ -1,9 +1,10 @@
-"""Wall time of ten targets in one call over that of one target, at the same number of points.
+"""Wall time of ten targets in one call divided by that of one target, at the same number of points.
 
 python benchmarks/targets.py [--quick] [--out benchmarks/results/targets.json]
 
-Ten targets share every forward and have a backward each; ten calls of one target would cost ten times as much. Both
-alternate in one process, at the same points: ten targets have ten times the budget, since it counts backwards.
+Ten targets share every forward and need one backward each. Ten calls with one target would cost ten times as much. Both
+sides alternate in one process and use the same number of points. The ten targets have ten times the budget, because the
+budget counts backwards.
 """
 
 from __future__ import annotations
@@ -38,18 +39,18 @@ def networks(quick: bool) -> dict[str, tuple[nn.Module, Tensor, dict[str, Any]]]
         nn.Linear(64, 100),
     ).eval()
     image = torch.rand(3, 64, 64)
-    found: dict[str, tuple[nn.Module, Tensor, dict[str, Any]]] = {
+    cases: dict[str, tuple[nn.Module, Tensor, dict[str, Any]]] = {
         "dense": (dense, torch.randn(20), {}),
         "convnet": (conv, image, {"features": gralis.features.grid(image.shape, 16)}),
     }
     if not quick:
         photo = photograph("chelsea")
-        found["EfficientNet-Lite0"] = (
+        cases["EfficientNet-Lite0"] = (
             efficientnet(),
             photo,
             {"features": superpixels(photo), "baseline": GREY},
         )
-    return found
+    return cases
 
 
 def run(quick: bool) -> dict[str, Any]:
@@ -60,10 +61,15 @@ def run(quick: bool) -> dict[str, Any]:
         one, ten = [], []
         for repetition in range(repetitions + 1):
             for seconds, target, times in ((one, chosen[0], 1), (ten, chosen, N_TARGETS)):
-                wall, _, found = timed(explain, net, x, target, n_points * times, about)
+                wall, _, explanation = timed(explain, net, x, target, n_points * times, about)
                 if repetition:  # the first pair warms up
                     seconds.append(wall)
-        rows[name] = {"one": one, "ten": ten, "ratio": median(ten) / median(one), "gradients": found.cost.n_gradients}
+        rows[name] = {
+            "one": one,
+            "ten": ten,
+            "ratio": median(ten) / median(one),
+            "gradients": explanation.cost.n_gradients,
+        }
     return {"n_targets": N_TARGETS, "target": TARGET, "networks": rows}
 
 
@@ -82,7 +88,7 @@ def show(result: dict[str, Any]) -> str:
         }
         for name, row in result["networks"].items()
     ]
-    return table("ten targets over one, at the same points", rows)
+    return table("ten targets / one target, at the same points", rows)
 
 
 def main() -> None:

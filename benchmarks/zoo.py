@@ -1,4 +1,4 @@
-"""What the benchmarks explain: small models whose truth can be enumerated, and real networks on photographs."""
+"""The models of the benchmarks: small models whose truth can be enumerated, and real networks on photographs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import gralis
 N_FEATURES = 13
 GREY = 0.0  # mid-grey, after (x - 0.5) / 0.5
 
-#: A trained DenseNet-121 (torchvision's key names, 12 classes), if it is there; else the weights are random.
+#: A trained DenseNet-121 (torchvision's key names, 12 classes). If this file is missing, the weights are random.
 DENSENET_WEIGHTS = Path(__file__).parents[2] / "shared" / "data" / "densenet121_typegroups12_state_dict.pt"
 
 Function = Callable[[Tensor], Tensor]
@@ -25,7 +25,7 @@ Function = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Case:
-    """F, x and x' in float64; `smooth` says which quadrature finds the truth."""
+    """F, x and x' in float64. `smooth` decides which quadrature computes the truth."""
 
     name: str
     model: Function
@@ -46,7 +46,7 @@ _ACTIVATIONS: dict[str, tuple[Function, float]] = {
 
 
 def exact_case(name: str) -> Case:
-    """One of EXACT; the same at every call."""
+    """The case of EXACT with this name. Every call returns the same case."""
     if name == "breast cancer":
         return breast_cancer()
     names = [other for other in EXACT if other != "breast cancer"]
@@ -78,7 +78,7 @@ class Mlp:
 
 
 def mlp(activation: Function, seed: int, gain: float, n: int = N_FEATURES, width: int = 32) -> Mlp:
-    """Two hidden layers with random weights, curved enough for features to interact."""
+    """Two hidden layers with random weights, nonlinear enough for features to interact."""
     draw = _draws(seed)
     first, bias = draw(n, width) * 2 * gain / math.sqrt(n), draw(width) / 2
     second, bias2 = draw(width, width) * 1.5 * gain / math.sqrt(width), draw(width) / 2
@@ -87,7 +87,7 @@ def mlp(activation: Function, seed: int, gain: float, n: int = N_FEATURES, width
 
 
 def attention(seed: int, n: int = N_FEATURES, width: int = 8) -> Function:
-    """One self-attention head over n tokens, token j scaled by z_j; the mean token is read out."""
+    """One self-attention head over n tokens. z_j scales token j, and the output reads the mean token."""
     draw = _draws(seed)
     embedding, position = draw(n, width), draw(n, width) / 2
     query, key, value = (1.5 * draw(width, width) / math.sqrt(width) for _ in range(3))
@@ -102,7 +102,7 @@ def attention(seed: int, n: int = N_FEATURES, width: int = 8) -> Function:
 
 
 def breast_cancer() -> Case:
-    """A ReLU net trained on 13 standardised columns; the logit of "malignant" for a malignant row against the mean."""
+    """A ReLU network trained on 13 standardised columns: the logit of "malignant", a malignant row, the mean row."""
     from sklearn.datasets import load_breast_cancer
 
     table, benign = load_breast_cancer(return_X_y=True)
@@ -122,7 +122,7 @@ def breast_cancer() -> Case:
     row = int(np.flatnonzero(benign == 0)[0])
     first, second, last = (net[k] for k in (0, 2, 4))
     weights = (first.weight.T, first.bias, second.weight.T, second.bias, last.weight[0])
-    model = Mlp(torch.relu, *(part.detach() for part in weights))  # the same net but for its constant
+    model = Mlp(torch.relu, *(part.detach() for part in weights))  # the same network without its constant
     return Case("breast cancer", model, rows[row], torch.zeros_like(rows[row]), smooth=False)
 
 
@@ -136,7 +136,7 @@ def efficientnet() -> nn.Module:
 
 
 def densenet() -> tuple[nn.Module, str]:
-    """MONAI's DenseNet-121 with 12 outputs, and where its weights are from."""
+    """MONAI's DenseNet-121 with 12 outputs, and the origin of its weights."""
     from monai.networks.nets import DenseNet121
 
     with torch.random.fork_rng(devices=[]):
@@ -150,7 +150,7 @@ def densenet() -> tuple[nn.Module, str]:
 
 
 def photograph(name: str, pixels: int = 224) -> Tensor:
-    """One of scikit-image's bundled photographs, cut square and scaled to (3, pixels, pixels) in [-1, 1]."""
+    """One of scikit-image's bundled photographs, cropped to a square and scaled to (3, pixels, pixels) in [-1, 1]."""
     import skimage.data
     from skimage.transform import resize
 
@@ -163,17 +163,17 @@ def photograph(name: str, pixels: int = 224) -> Tensor:
 
 
 def superpixels(photo: Tensor) -> gralis.Features:
-    """25 SLIC regions of `chelsea`: as many come of 30 asked for at 224 pixels, and of 28 at 128."""
+    """25 SLIC regions of `chelsea`: SLIC gives this number for n_segments=30 at 224 pixels and 28 at 128 pixels."""
     return gralis.features.slic(photo, n_segments=30 if photo.shape[-1] >= 224 else 28)
 
 
 def frozen(net: nn.Module) -> nn.Module:
-    """In eval mode, without parameter gradients."""
+    """The network in eval mode, without parameter gradients."""
     return net.eval().requires_grad_(False)
 
 
 def _monai_name(name: str) -> str:
-    """torchvision calls it denselayer1.norm1, MONAI denselayer1.layers.norm1."""
+    """MONAI's name of a tensor: torchvision's denselayer1.norm1 is denselayer1.layers.norm1."""
     block, dense, rest = name.partition(".denselayer")
     if dense:
         number, _, rest = rest.partition(".")
@@ -182,6 +182,6 @@ def _monai_name(name: str) -> str:
 
 
 def _draws(seed: int) -> Callable[..., Tensor]:
-    """Standard normal tensors, one after the other, from a generator of their own."""
+    """A function that draws standard normal tensors from one local generator."""
     generator = torch.Generator().manual_seed(seed)
     return lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)

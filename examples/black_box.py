@@ -1,6 +1,6 @@
-"""A model without gradients: a random forest's predict_proba, by values alone.
+"""Explain a model without gradients: the predict_proba of a random forest.
 
-`plan="values"` spends its budget on coalition values, and the result holds Shapley values with their errors.
+`plan="values"` spends its budget on coalition values. The result holds Shapley values with their errors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The same network from its input and from a convolution: cells of the layer brought to the input's segments.
+"""Explain a network from its input and from a convolution, and combine both on segments of the input.
 
-From a layer the ray runs between the activations of x and of x', and the rest of the network is the function. Cells
-are mapped to segments by the area they share, which keeps the sum; `gralis.multiscale` does this for several levels
-and weighs them.
+With a layer, the ray runs between the activations of x and of x', and the rest of the network is the function. The
+cells of the layer are mapped to segments by the area they share, which keeps the sum. `gralis.multiscale` does this for
+several levels and combines them with weights.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def main() -> gralis.MultiScale:
     ).eval()
     photo = torch.rand(3, 24, 24)
 
-    cells = gralis.features.grid((6, 12, 12), 4)  # of the layer's output: 3 x 3 blocks of cells, all channels
+    cells = gralis.features.grid((6, 12, 12), 4)  # of the layer's output: 3 x 3 blocks of cells with all channels
     channels = gralis.features.channels((6, 12, 12))
     options = {"target": 1, "budget": 400, "baseline": "mean-color"}
-    print(gralis.explain(network, photo, layer="1", features=channels, **options))  # which of its channels
+    print(gralis.explain(network, photo, layer="1", features=channels, **options))  # which of its channels matter
 
     segments = gralis.features.grid(photo.shape, 8)
     both = gralis.multiscale(network, photo, levels=[segments, ("1", cells)], on=segments, **options)

@@ -1,7 +1,8 @@
-"""A missing value is a fill-in and a mark that says so; both columns are one feature.
+"""Explain a row with a missing value: a fill-in value and an indicator column form one feature.
 
-NaN cannot move along a ray, so gralis refuses it. Say what the model itself sees: the number it is given instead, and
-a column that is 1 where the value is missing. Grouped, "income" answers for what its value *and its absence* did.
+NaN cannot move along a ray, so gralis refuses it. Give the values that the model itself sees: the fill-in value, and a
+column that is 1 where the value is missing. When both columns are grouped, the attribution of "income" includes the
+effect of its value *and of its absence*.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ COLUMNS = ["age", "income", "debt"]
 
 
 def represent(rows: np.ndarray, fill: np.ndarray) -> np.ndarray:
-    """(n, 3) with NaN to (n, 6): values with the fill-in, then a mark for each column."""
+    """(n, 3) with NaN to (n, 6): the values with fill-ins, then an indicator for each column."""
     missing = np.isnan(rows)
     return np.concatenate([np.where(missing, fill, rows), missing], axis=1).astype(np.float64)
 
@@ -26,7 +27,7 @@ def main() -> gralis.Explanation:
     table[rng.random(table.shape) < 0.1] = np.nan
     fill = np.nanmean(table, axis=0)
 
-    def risk(z: torch.Tensor) -> torch.Tensor:  # (rows, 6) -> (rows,): who hides an income is a risk
+    def risk(z: torch.Tensor) -> torch.Tensor:  # (rows, 6) -> (rows,): a hidden income raises the risk
         age, income, debt, _, hidden, _ = z.unbind(1)
         return 0.02 * (age - 40) - 0.5 * income + debt * (1 + hidden) + 1.5 * hidden
 
@@ -36,8 +37,10 @@ def main() -> gralis.Explanation:
     except gralis.GralisError as refused:
         print(refused)
 
-    marks = [f"{name} missing" for name in COLUMNS]
-    features = gralis.features.columns([*COLUMNS, *marks], groups={name: [name, f"{name} missing"] for name in COLUMNS})
+    indicators = [f"{name} missing" for name in COLUMNS]
+    features = gralis.features.columns(
+        [*COLUMNS, *indicators], groups={name: [name, f"{name} missing"] for name in COLUMNS}
+    )
     known = table[~np.isnan(table).any(axis=1)]
     explanation = gralis.explain(
         risk,

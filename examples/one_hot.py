@@ -1,7 +1,7 @@
-"""A category coded in several columns is one feature: its columns are switched together, and they jump.
+"""Explain a category that is coded in several columns: the columns are one feature, and the feature jumps.
 
-Half-way between "red" and "blue" no car exists. Declared discrete, a colour is the one or the other at every point the
-model is asked about. Columns one by one would mix cars without any colour, or with two.
+There is no car half-way between "red" and "blue". If the colour is declared discrete, the model sees either the one or
+the other colour at every point. If each column were a feature, the model would see cars with no colour or with two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GROUPS = {
 
 
 def price(cars: torch.Tensor) -> torch.Tensor:
-    """A price in thousands, (rows,): red cars cost 2 more, electric ones 5 more, and age takes less of those."""
+    """A price in thousands, (rows,). Red cars cost 2 more, electric cars cost 5 more and lose less value with age."""
     age, mileage, red, blue, black, petrol, electric = cars.unbind(1)
     assert ((red + blue + black == 1) & (petrol + electric == 1)).all(), "a car that cannot exist"
     assert torch.isin(cars[:, 2:].detach(), torch.tensor([0.0, 1.0])).all(), "a car half-way between two colours"

@@ -1,4 +1,4 @@
-"""A segmentation network: why does it see class 1 *there*? The target reads a region of the output mask."""
+"""Explain why a segmentation network sees class 1 *in one region*: the target reads that region of the output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def main() -> gralis.Explanation:
     ).eval()  # (rows, 3, 24, 24) -> logits (rows, 2, 24, 24)
     photo = torch.rand(3, 24, 24)
     region = torch.zeros(24, 24, dtype=torch.bool)
-    region[4:10, 4:10] = True  # the pixels asked about: a region drawn by hand, or where the network says class 1
+    region[4:10, 4:10] = True  # drawn by hand, or the pixels where the network says class 1
 
     def in_the_region(logits: torch.Tensor) -> torch.Tensor:
         """The mean margin of class 1 over the region, (rows,)."""

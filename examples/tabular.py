@@ -1,6 +1,6 @@
-"""A row of a table: a torch network on scikit-learn's breast cancer data, explained by column names.
+"""Explain a row of a table: a torch network on scikit-learn's breast cancer data.
 
-The baseline is a sample of the training rows: phi is averaged over them, so that "absent" means "as in the data".
+The baseline is a sample of the training rows. phi is averaged over them, so that "absent" means "as in the data".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> gralis.Explanation:
         torch.nn.functional.cross_entropy(network(X), y).backward()
         optimiser.step()
     network.eval()
-    print(f"accuracy on its own training data {(network(X).argmax(1) == y).float().mean():.3f}")
+    print(f"accuracy on the training data {(network(X).argmax(1) == y).float().mean():.3f}")
 
     explanation = gralis.explain(
         network,

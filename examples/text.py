@@ -1,7 +1,7 @@
-"""Which words decide? A small transformer on token ids, explained through its embedding layer.
+"""Which words decide? This explains a small transformer on token ids through its embedding layer.
 
-The network is built from a configuration (nothing is downloaded) and trained for a few seconds on a toy language:
-"good" speaks for a film, "bad" against it, and "not" turns the opinion around.
+The network is built from a configuration, so nothing is downloaded. It is trained for a few seconds on a toy language:
+"good" speaks for a film, "bad" speaks against it, and "not" reverses the opinion.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import gralis
 SCORE = {"good": 1, "great": 1, "bad": -1, "awful": -1}
 NEUTRAL = ["the", "film", "plot", "was", "it", "and"]
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "not", *SCORE, *NEUTRAL]
-LENGTH = 5  # words of a sentence
+LENGTH = 5  # words in a sentence
 
 
 class Tokenizer:
-    """Words to ids and back; `convert_ids_to_tokens` is all that gralis asks of a tokenizer."""
+    """Words to ids and back. gralis needs only `convert_ids_to_tokens`."""
 
     def encode(self, sentence: str) -> list[int]:
         return [WORDS.index(word) for word in ["[CLS]", *sentence.split(), "[SEP]"]]
@@ -29,16 +29,16 @@ class Tokenizer:
 
 
 def sentences(n: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random sentences of neutral words around one opinion; "not" turns half of them around."""
+    """Random sentences of neutral words around one opinion, which "not" reverses in half of them."""
     tokenizer, ids, labels = Tokenizer(), [], []
     for _ in range(n):
-        opinion, turned = str(rng.choice(list(SCORE))), bool(rng.random() < 0.5)
+        opinion, negated = str(rng.choice(list(SCORE))), bool(rng.random() < 0.5)
         words = [str(word) for word in rng.choice(NEUTRAL, LENGTH)]
         words[rng.integers(1, LENGTH)] = opinion
-        if turned:
+        if negated:
             words[words.index(opinion) - 1] = "not"
         ids.append(tokenizer.encode(" ".join(words)))
-        labels.append(int((SCORE[opinion] > 0) != turned))
+        labels.append(int((SCORE[opinion] > 0) != negated))
     return torch.tensor(ids), torch.tensor(labels)
 
 
@@ -60,7 +60,7 @@ def train(steps: int = 140) -> BertForSequenceClassification:
     rng = np.random.default_rng(0)
     for _ in range(steps):
         ids, labels = sentences(64, rng)
-        ids[torch.rand(ids.shape) < 0.15] = WORDS.index("[MASK]")  # the network must know the baseline's token
+        ids[torch.rand(ids.shape) < 0.15] = WORDS.index("[MASK]")  # the network must learn the token of the baseline
         loss = torch.nn.functional.cross_entropy(network(ids).logits, labels)
         optimiser.zero_grad()
         loss.backward()
@@ -78,7 +78,7 @@ def main() -> gralis.Explanation:
         network,
         ids,
         baseline=absent,
-        target=gralis.targets.margin(0, against=1),  # how far "against" is ahead
+        target=gralis.targets.margin(0, against=1),  # by how much "against" leads
         layer="bert.embeddings.word_embeddings",
         features=gralis.features.tokens(ids, tokenizer),
         budget=800,
@@ -86,7 +86,7 @@ def main() -> gralis.Explanation:
     print(explanation)
     words = list(explanation.names)
     together = explanation.interactions(order=2)[(words.index("not"), words.index("good"))]
-    print(f'"not" and "good" count together: {together:.3g} of {explanation.delta:.3g}')
+    print(f'"not" and "good" have the interaction {together:.3g} of {explanation.delta:.3g}')
     page = explanation.token_html()  # coloured words for a web page; explanation.plot("text") draws the same
     print(f"HTML of {len(page)} characters")
     return explanation

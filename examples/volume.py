@@ -1,4 +1,4 @@
-"""A 3-D volume: supervoxels (SLIC in three dimensions) as features of a small Conv3d network."""
+"""Explain a small Conv3d network on a 3-D volume, with supervoxels (SLIC in three dimensions) as features."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def main() -> gralis.Explanation:
     scan = rng.normal(0, 0.05, (12, 16, 16))
     scan[3:8, 4:9, 5:10] += 1.0  # a bright lesion
 
-    # channel_axis=None: all three axes are space. shape: that of x, which has a channel axis.
+    # channel_axis=None: all three axes are spatial. shape is that of x, which also has a channel axis.
     features = gralis.features.slic(scan, n_segments=20, compactness=5, channel_axis=None, shape=(1, 12, 16, 16))
 
     average = torch.nn.Conv3d(1, 2, 3, padding=1)
-    torch.nn.init.constant_(average.weight, 1 / 27)  # a local mean, then how bright its brightest places are
+    torch.nn.init.constant_(average.weight, 1 / 27)  # a local mean; the rest measures its bright places
     torch.nn.init.constant_(average.bias, -0.4)
     network = torch.nn.Sequential(
         average,
@@ -34,7 +34,7 @@ def main() -> gralis.Explanation:
 
     heat = explanation.to_input()[0]  # (depth, height, width)
     slices = np.abs(heat).sum((1, 2))
-    print(f"the slice that matters most: {slices.argmax()}")  # draw it with matplotlib: imshow(heat[slices.argmax()])
+    print(f"the slice that matters most: {slices.argmax()}")  # matplotlib: imshow(heat[slices.argmax()])
     return explanation
 
 

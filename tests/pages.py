@@ -32,7 +32,7 @@ def run(page: Path) -> str:
     for block in _BLOCK.finditer(text):
         above, printed = "\n" * text.count("\n", 0, block.start(1)), io.StringIO()
         with redirect_stdout(printed):
-            exec(compile(above + block[1], str(page), "exec"), scope)
+            exec(compile(above + block[1], str(page), "exec", dont_inherit=True), scope)
         if block[2] is not None:
             parts += [text[end : block.start(2)], printed.getvalue()]
             end = block.end(2)

@@ -16,8 +16,8 @@ import torch
 import gralis
 from gralis.errors import GralisError
 from gralis.features.coordinate_names import CoordinateNames
-from gralis.files.archive import Forgotten, TableOfSizes, load, save
-from gralis.kernels import Gaussian, MaskKernel, SizeKernel, Uniform
+from gralis.files.archive import load, save
+from gralis.kernels import Gaussian, MaskKernel, SizeKernel, TableOfSizes, Uniform, UnsavedKernel
 from gralis.ledger import FoldedLedger
 from gralis.results.explanation import Explanation
 from gralis.storage.container import write_arrays
@@ -90,7 +90,7 @@ def test_everything_comes_back_bit_for_bit(name, tmp_path) -> None:
     assert same_bits(after.estimate.departures, before.estimate.departures)
     for column, rows in before.ledger.arrays().items():
         assert same_bits(after.ledger.arrays()[column], rows), column
-    for field in ("kernel", "f_x", "delta", "cost", "plan", "provenance", "complete", "reached", "leaf_keys", "method"):
+    for field in ("kernel", "f_x", "delta", "cost", "plan", "provenance", "complete", "reached", "form", "method"):
         assert getattr(after, field) == getattr(before, field), field
     assert after.estimate.exact == before.estimate.exact
     assert repr(after) == repr(before)
@@ -251,7 +251,7 @@ def twice_without_the_first(masks):
 def test_a_kernel_that_was_a_function_is_forgotten_but_its_values_stay(tmp_path) -> None:
     before = explained(kernel=twice_without_the_first)
     after = load(before.save(tmp_path / "why.gralis"))
-    assert after.kernel == Forgotten("twice_without_the_first")
+    assert after.kernel == UnsavedKernel("twice_without_the_first")
     assert same_bits(after.values, before.values)
     assert same_bits(after.stderr, before.stderr)
     with pytest.raises(GralisError, match="twice_without_the_first was Python code, which a file cannot hold"):
@@ -272,7 +272,7 @@ class Sharper(Gaussian):
 def test_a_users_kernel_class_is_not_mistaken_for_its_parent(tmp_path) -> None:
     before = explained(kernel=Sharper(0.75))
     after = load(before.save(tmp_path / "why.gralis"))
-    assert after.kernel == Forgotten(repr(Sharper(0.75)))
+    assert after.kernel == UnsavedKernel(repr(Sharper(0.75)))
     assert same_bits(after.values, before.values)
 
 
@@ -280,12 +280,12 @@ def test_a_users_kernel_class_is_not_mistaken_for_its_parent(tmp_path) -> None:
 
 
 def test_numpy_values_and_non_finite_floats_survive(tmp_path) -> None:
-    plan = {"name": "p", "n": np.int64(3), "f": np.float32(0.1), "yes": np.True_, "a": np.arange(2)}
+    plan = {"estimator": "plain", "n": np.int64(3), "f": np.float32(0.1), "yes": np.True_, "a": np.arange(2)}
     odd = {"inf": math.inf, "-inf": -np.inf, "nan": np.float64("nan"), "pair": (1, np.array(2.5)), 5: torch.float32}
     cost = replace(an_explanation().cost, seconds=np.float64(0.1), n_rays=np.int32(7))
     before = replace(an_explanation(), plan=plan, provenance=odd, f_x=math.inf, cost=cost)
     after = load(before.save(tmp_path / "why.gralis"))
-    assert after.plan == {"name": "p", "n": 3, "f": float(np.float32(0.1)), "yes": True, "a": [0, 1]}
+    assert after.plan == {"estimator": "plain", "n": 3, "f": float(np.float32(0.1)), "yes": True, "a": [0, 1]}
     assert after.plan["yes"] is True
     assert math.isnan(after.provenance.pop("nan"))
     assert after.provenance == {"inf": math.inf, "-inf": -math.inf, "pair": [1, 2.5], "5": "torch.float32"}

@@ -283,9 +283,9 @@ def test_tokens_take_the_width_of_the_embedding() -> None:
         def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
             return [f"<{i}>" for i in ids]
 
-    found = features.resolve(features.tokens(torch.tensor([5, 7, 5]), Tokenizer()), [(3, 4)])
-    assert found.names == ("<5>", "<7>", "<5>")
-    assert found.labels[0].tolist() == [[0] * 4, [1] * 4, [2] * 4]
+    resolved = features.resolve(features.tokens(torch.tensor([5, 7, 5]), Tokenizer()), [(3, 4)])
+    assert resolved.names == ("<5>", "<7>", "<5>")
+    assert resolved.labels[0].tolist() == [[0] * 4, [1] * 4, [2] * 4]
     assert features.tokens([5, 7]).names == ("5", "7")
     with pytest.raises(GralisError, match=r"positions of x, of shape \(4, 3\)"):
         features.resolve(features.tokens([5, 7, 5]), [(4, 3)])

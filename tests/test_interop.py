@@ -1,6 +1,10 @@
-"""Neighbours: captum users, shap's plots, quantus, scikit-learn pipelines, notebooks."""
+"""Other packages: captum, shap, quantus, scikit-learn pipelines, notebooks."""
 
 from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -28,15 +32,15 @@ def test_attribute_has_the_shapes_and_numbers_of_explain() -> None:
     inputs = torch.randn(4, 5, dtype=torch.float64)
     target = torch.tensor([0, 2, 1, 1])
     method = Gralis(model)
-    found, delta = method.attribute(
+    result, delta = method.attribute(
         inputs, target=target, return_convergence_delta=True, plan="exhaustive", budget=None
     )
     alone = np.stack([explain(model, x, target=int(t)).values for x, t in zip(inputs, target, strict=True)])
-    assert found.shape == inputs.shape
-    assert found.dtype == inputs.dtype
-    assert found.numpy() == pytest.approx(alone, abs=1e-9)
+    assert result.shape == inputs.shape
+    assert result.dtype == inputs.dtype
+    assert result.numpy() == pytest.approx(alone, abs=1e-9)
     moved = model(inputs).gather(1, target[:, None])[:, 0] - model(torch.zeros(1, 5, dtype=torch.float64))[0, target]
-    assert delta.numpy() == pytest.approx((found.sum(1) - moved).detach().numpy(), abs=1e-6)
+    assert delta.numpy() == pytest.approx((result.sum(1) - moved).detach().numpy(), abs=1e-6)
     assert len(method.explanations) == 4
 
 
@@ -44,12 +48,12 @@ def test_attribute_with_masks_tuples_and_baselines() -> None:
     from gralis.interop.captum import Gralis
 
     a, b = torch.tensor([[3.0], [2.0]]), torch.tensor([[1.0], [0.5]])
-    found = Gralis(Toy().eval()).attribute((a, b), baselines=(torch.zeros(1, 1), 0.0))
-    assert isinstance(found, tuple)
-    assert [leaf.shape for leaf in found] == [a.shape, b.shape]
-    own = Gralis(Toy().eval()).attribute((a, b), baselines=(torch.tensor([[0.0], [1.0]]), 0.0))
+    result = Gralis(Toy().eval()).attribute((a, b), baselines=(torch.zeros(1, 1), 0.0))
+    assert isinstance(result, tuple)
+    assert [leaf.shape for leaf in result] == [a.shape, b.shape]
+    per_row = Gralis(Toy().eval()).attribute((a, b), baselines=(torch.tensor([[0.0], [1.0]]), 0.0))
     expected = explain(Toy().eval(), (a[1], b[1]), baseline=(torch.ones(1), torch.zeros(1))).values
-    assert [float(leaf[1, 0]) for leaf in own] == pytest.approx(expected, abs=1e-6)
+    assert [float(leaf[1, 0]) for leaf in per_row] == pytest.approx(expected, abs=1e-6)
 
     model = nn.Linear(4, 1).eval()
     mask = torch.tensor([[7, 7, 2, 2]])  # labels with gaps, a batch axis of one
@@ -57,14 +61,16 @@ def test_attribute_with_masks_tuples_and_baselines() -> None:
     weight = model.weight[0].detach()
     pairs = torch.stack([weight[:2].sum(), weight[:2].sum(), weight[2:].sum(), weight[2:].sum()])
     assert grouped.numpy() == pytest.approx(pairs.expand(3, 4).numpy(), abs=1e-5)
+    by_features = Gralis(model).attribute(torch.ones(3, 4), features=gralis.features.groups([0, 0, 1, 1]))
+    assert by_features.numpy() == pytest.approx(grouped.numpy(), abs=1e-6)
 
 
 def test_attribute_with_additional_arguments_row_by_row() -> None:
     from gralis.interop.captum import Gralis
 
     a, b, factor = torch.tensor([[3.0], [3.0]]), torch.tensor([[1.0], [1.0]]), torch.tensor([1.0, 10.0])
-    found = Gralis(Toy().eval()).attribute((a, b), additional_forward_args=(factor,))
-    assert found[0][1, 0] == pytest.approx(10 * float(found[0][0, 0]), rel=1e-5)
+    result = Gralis(Toy().eval()).attribute((a, b), additional_forward_args=(factor,))
+    assert result[0][1, 0] == pytest.approx(10 * float(result[0][0, 0]), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +96,14 @@ def test_shap_draws_it() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     features = gralis.features.columns(["age", "dose", "weight"])
     x = torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64)
-    found = explain(lambda z: torch.tanh(z).sum(1) + z[:, 0] * z[:, 1], x, features=features)
-    theirs = found.to_shap()
+    result = explain(lambda z: torch.tanh(z).sum(1) + z[:, 0] * z[:, 1], x, features=features)
+    theirs = result.to_shap()
     assert isinstance(theirs, shap.Explanation)
-    assert theirs.values.tolist() == found.values.tolist()
+    assert theirs.values.tolist() == result.values.tolist()
     assert theirs.data.tolist() == x.tolist()
     assert list(theirs.feature_names) == ["age", "dose", "weight"]
-    whole = found.to_shap(residual=True)
-    assert whole.base_values + whole.values.sum() == pytest.approx(found.f_x)
+    whole = result.to_shap(residual=True)
+    assert whole.base_values + whole.values.sum() == pytest.approx(result.f_x)
     shap.plots.waterfall(whole, show=False)
     shap.plots.bar(theirs, show=False)
 
@@ -111,11 +117,11 @@ def test_the_function_that_quantus_calls() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 3)).eval()
     inputs = np.random.default_rng(0).standard_normal((2, 1, 8, 8)).astype(np.float32)
-    found = explain_func(model, inputs, np.array([0, 2]), device="cpu", budget=500)
-    assert found.shape == inputs.shape
+    result = explain_func(model, inputs, np.array([0, 2]), device="cpu", budget=500)
+    assert result.shape == inputs.shape
     moved = model(torch.from_numpy(inputs)) - model(torch.zeros(1, 1, 8, 8))
     expected = moved[[0, 1], [0, 2]].detach().numpy()  # affine: the values sum to the difference
-    assert found.sum((1, 2, 3)) == pytest.approx(expected, abs=1e-4)
+    assert result.sum((1, 2, 3)) == pytest.approx(expected, abs=1e-4)
 
 
 def test_quantus_scores_it() -> None:
@@ -155,14 +161,14 @@ def test_a_pipeline_with_text_columns() -> None:
     y = 0.1 * frame["age"] + 3.0 * (frame["city"] == "Rome")
     encode = sklearn_compose.ColumnTransformer([("n", StandardScaler(), ["age"]), ("c", OneHotEncoder(), ["city"])])
     pipeline = make_pipeline(encode, LinearRegression()).fit(frame, y)
-    found = explain_row(pipeline, frame.iloc[3], frame)
+    result = explain_row(pipeline, frame.iloc[3], frame)
     row = frame.iloc[3]
     expected = [
         0.1 * (row["age"] - frame["age"].mean()),
         3 * ((row["city"] == "Rome") - (frame["city"] == "Rome").mean()),
     ]
-    assert list(found.names) == ["age", "city"]
-    assert found.values == pytest.approx(expected, abs=1e-6)
+    assert list(result.names) == ["age", "city"]
+    assert result.values == pytest.approx(expected, abs=1e-6)
     with pytest.raises(GralisError, match="columns of the background"):
         explain_row(pipeline, frame.iloc[[3]][["age"]], frame)
 
@@ -173,24 +179,70 @@ def test_a_pipeline_with_text_columns() -> None:
 def test_a_notebook_shows_a_table_without_scripts() -> None:
     names = ["<img src=x onerror=alert(1)>", "b & c", "d"]
     features = gralis.features.columns(names)
-    found = explain(lambda z: z.prod(1), torch.ones(3, dtype=torch.float64), features=features)
-    html = found._repr_html_()
+    result = explain(lambda z: z.prod(1), torch.ones(3, dtype=torch.float64), features=features)
+    html = result._repr_html_()
     assert "<img" not in html
     assert "&lt;img src=x onerror=alert(1)&gt;" in html
     assert "<script" not in html
-    assert f"{found.values[0]:.4g}" in html
+    assert f"{result.values[0]:.4g}" in html
 
 
 def test_charts_of_pairs_and_of_growth() -> None:
     pytest.importorskip("matplotlib")
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(10, 16), nn.Tanh(), nn.Linear(16, 1)).double().eval()
-    found = explain(net, torch.linspace(-1, 1, 10, dtype=torch.float64), budget=400)
-    steps = found.as_it_grew()
-    assert steps[-1].values == pytest.approx(found.values, abs=1e-12)
-    assert [one.ledger.n_replicates for one in steps] == sorted({one.ledger.n_replicates for one in steps})
+    result = explain(net, torch.linspace(-1, 1, 10, dtype=torch.float64), budget=400)
+    steps = result.as_it_grew()
+    assert steps[-1].values == pytest.approx(result.values, abs=1e-12)
+    assert [step.ledger.n_replicates for step in steps] == sorted({step.ledger.n_replicates for step in steps})
     assert steps[0].stderr.mean() > steps[-1].stderr.mean()
     for kind in ("network", "convergence"):
-        assert found.plot(kind).axes
+        assert result.plot(kind).axes
     with pytest.raises(GralisError, match="several replicates"):
         explain(lambda z: z.sum(1), torch.ones(3)).plot("convergence")
+
+
+# ---- the package
+
+
+def test_importing_gralis_imports_no_neighbour_and_interop_works_after_it() -> None:
+    program = """
+import sys
+import gralis
+neighbours = {"captum", "shap", "quantus", "sklearn", "pandas"}
+assert not neighbours & set(sys.modules), neighbours & set(sys.modules)
+assert not [name for name in sys.modules if name.startswith("gralis.interop.")]
+assert dir(gralis.interop) == ["captum", "quantus", "shap", "sklearn"]
+assert gralis.interop.captum.Gralis
+assert gralis.interop.quantus.explain_func
+assert gralis.interop.shap.to_shap
+assert gralis.interop.sklearn.explain_row
+assert not neighbours & set(sys.modules), neighbours & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_interop_names_what_it_has() -> None:
+    with pytest.raises(AttributeError, match="'lime'; it has captum, quantus, shap, sklearn"):
+        _ = gralis.interop.lime
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shap", None)
+    result = explain(lambda z: z.sum(1), torch.ones(2))
+    with pytest.raises(GralisError, match=r'needs the package shap: pip install "gralis\[interop\]"'):
+        gralis.interop.shap.to_shap(result)
+
+
+def test_help_shows_the_options_of_explain() -> None:
+    for function in (
+        gralis.interop.captum.Gralis.attribute,
+        gralis.interop.quantus.explain_func,
+        gralis.interop.sklearn.explain_row,
+    ):
+        parameters = inspect.signature(function).parameters
+        assert {"budget", "kernel", "seed"} <= set(parameters)
+        assert "options" not in parameters
+        for name in set(parameters) - {"self"}:
+            assert f"\n{name} : " in inspect.getdoc(function), name

@@ -92,9 +92,9 @@ def test_normaliser_is_the_sum_over_predecessor_sets(name: str, n: int) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_conditional_law_is_the_normalised_pair_weight(name: str, n: int) -> None:
     law, kernel = bound(name, n)
-    found = np.exp(law.log_conditional(masks_of(coalitions(n), n)))
-    np.testing.assert_allclose(found, enumerated_conditional(n, kernel), rtol=1e-11, atol=1e-300)
-    np.testing.assert_allclose(found.sum(0), 1.0, rtol=1e-12)
+    probabilities = np.exp(law.log_conditional(masks_of(coalitions(n), n)))
+    np.testing.assert_allclose(probabilities, enumerated_conditional(n, kernel), rtol=1e-11, atol=1e-300)
+    np.testing.assert_allclose(probabilities.sum(0), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from gralis import BudgetError, Gaussian, Uniform, explain
-from gralis.estimators import estimate
 
 
 def pairs(z: torch.Tensor) -> torch.Tensor:
@@ -32,9 +33,9 @@ def test_a_feature_on_no_ray_has_no_error_rather_than_none() -> None:
     found = explain(pairs, X[:60], budget=300)
     ledger = found.ledger
     alone = ledger.take(~ledger.masks[:, 7] | (ledger.sizes == 1))
-    again = estimate(alone, found.kernel, found.squared_distance, found.baseline_weights, "adjusted")
+    again = found.design.estimate(alone)
     assert np.isnan(again.stderr[7])
     assert np.isfinite(np.delete(again.stderr, 7)).all()
     still = np.array(found.squared_distance)
     still[:, 7] = 0  # a feature that does not move is known to be nothing
-    assert estimate(alone, found.kernel, still, found.baseline_weights, "adjusted").stderr[7] < 1e-12
+    assert replace(found.design, squared_distance=still).estimate(alone).stderr[7] < 1e-12

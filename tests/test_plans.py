@@ -11,11 +11,11 @@ import pytest
 import torch
 
 import gralis
-from gralis import Explanation, Gaussian, SizeKernel, Uniform, explain, plans
-from gralis.estimators import estimate
+from gralis import Explanation, Gaussian, GralisError, SizeKernel, Uniform, explain, plans
+from gralis.estimators import WEIGHTED, Design
 from gralis.kernels import Kernel, as_kernel
 from gralis.ledger import Ledger
-from gralis.plans import RayRequest, Schedule, Task, as_plan
+from gralis.plans import Plan, PlanningTask, Probe, RayRequest, Schedule, as_plan, registry
 from reference import (
     APPENDIX_E,
     Model,
@@ -73,16 +73,16 @@ def truth(model: Model, **options) -> np.ndarray:
     """phi by enumeration; very many nodes where there are kinks, which no rule integrates exactly."""
     if model is KINKED and "n_nodes" not in options:
         options = {**options, "quadrature": "midpoint", "n_nodes": 4000}
-    found = run(model, plan="exhaustive", budget=None, **options)
-    assert (found.stderr == 0).all()
-    return found.values
+    explanation = run(model, plan="exhaustive", budget=None, **options)
+    assert (explanation.stderr == 0).all()
+    return explanation.values
 
 
 def values_over_seeds(model: Model, n_seeds: int, **options) -> np.ndarray:
     """(n_seeds, n_features); a sampled plan that became exhaustive would prove nothing."""
-    found = [run(model, seed=seed, **options) for seed in range(n_seeds)]
-    assert {e.plan["name"] for e in found} == {as_plan(options["plan"]).name}
-    return np.array([e.values for e in found])
+    explanations = [run(model, seed=seed, **options) for seed in range(n_seeds)]
+    assert {e.plan["name"] for e in explanations} == {as_plan(options["plan"]).name}
+    return np.array([e.values for e in explanations])
 
 
 def z_scores(values: np.ndarray, expected: np.ndarray) -> np.ndarray:
@@ -161,9 +161,9 @@ def check_contract(name: str, n_seeds: int) -> None:
 def test_a_small_exhaustive_budget_is_not_what_was_tested() -> None:
     """The budgets above are below what makes `shared` enumerate; above it, it does, and is exact."""
     assert run(SMOOTH, plan="shared", budget=8 * (2**N - 1) - 1).plan["name"] == "shared"
-    found = run(SMOOTH, plan="shared", budget=8 * (2**N - 1))
-    assert found.plan["name"] == "exhaustive"
-    np.testing.assert_allclose(found.values, truth(SMOOTH), rtol=0, atol=1e-6)
+    explanation = run(SMOOTH, plan="shared", budget=8 * (2**N - 1))
+    assert explanation.plan["name"] == "exhaustive"
+    np.testing.assert_allclose(explanation.values, truth(SMOOTH), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -171,9 +171,9 @@ def test_three_features_are_enough_to_sample(name: str) -> None:
     """So few that even the widest proposal falls on single features half of the time."""
     model, x, kernel = network("softplus", 3, 1), point(3, 1), KERNELS[name]
     expected = explain(model, x, kernel=kernel, plan="exhaustive", budget=None).values
-    found = [explain(model, x, kernel=kernel, budget=40, seed=seed) for seed in range(25)]
-    assert {e.plan["name"] for e in found} == {"shared"}
-    assert np.abs(z_scores(np.array([e.values for e in found]), expected)).max() < 4.5
+    explanations = [explain(model, x, kernel=kernel, budget=40, seed=seed) for seed in range(25)]
+    assert {e.plan["name"] for e in explanations} == {"shared"}
+    assert np.abs(z_scores(np.array([e.values for e in explanations]), expected)).max() < 4.5
 
 
 @pytest.mark.parametrize("coalition_values", [True, False])
@@ -188,10 +188,10 @@ def test_a_kernel_on_the_empty_coalition_alone_leaves_the_single_features(
     """Nothing is left for coalitions of two and more; with values the census knows the answer without error."""
     v = game(SMOOTH, X, np.zeros(N))
     expected = np.array([v(frozenset({i})) for i in range(N)])
-    found = run(SMOOTH, kernel=kernel, budget=150, coalition_values=coalition_values)
+    explanation = run(SMOOTH, kernel=kernel, budget=150, coalition_values=coalition_values)
     if coalition_values:
-        np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-10)
-    assert (np.abs(found.values - expected) <= 6 * found.stderr + 1e-10).all()
+        np.testing.assert_allclose(explanation.values, expected, rtol=0, atol=1e-10)
+    assert (np.abs(explanation.values - expected) <= 6 * explanation.stderr + 1e-10).all()
 
 
 # ---- endpoint
@@ -206,23 +206,25 @@ def test_endpoint_is_exact_when_it_sees_every_coalition(name: str) -> None:
         "size": lambda s: (1 + len(s)) * 0.5 ** len(s),
         "callable": of_masks(rugged, N),
     }[name]
-    found = run(KINKED, plan="endpoint", budget=2**N, kernel=kernel)
-    np.testing.assert_allclose(found.values, endpoint(game(KINKED, X, np.zeros(N)), N, reference), rtol=0, atol=1e-10)
-    assert (found.stderr == 0).all()
-    assert found.cost.n_gradients == 0
+    explanation = run(KINKED, plan="endpoint", budget=2**N, kernel=kernel)
+    np.testing.assert_allclose(
+        explanation.values, endpoint(game(KINKED, X, np.zeros(N)), N, reference), rtol=0, atol=1e-10
+    )
+    assert (explanation.stderr == 0).all()
+    assert explanation.cost.n_gradients == 0
 
 
 def test_endpoint_with_the_uniform_kernel_are_the_shapley_values() -> None:
-    found = run(KINKED, plan="endpoint", budget=None)
+    explanation = run(KINKED, plan="endpoint", budget=None)
     expected = shapley_by_orders(game(KINKED, X, np.zeros(N)), N)
-    np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-10)
-    assert found.values.sum() == pytest.approx(found.delta, abs=1e-10)
+    np.testing.assert_allclose(explanation.values, expected, rtol=0, atol=1e-10)
+    assert explanation.values.sum() == pytest.approx(explanation.delta, abs=1e-10)
 
 
 def test_endpoint_averages_over_baselines() -> None:
-    found = run(SMOOTH, plan="endpoint", budget=None, kernel=Gaussian(0.5), baseline=SEVERAL)
+    explanation = run(SMOOTH, plan="endpoint", budget=None, kernel=Gaussian(0.5), baseline=SEVERAL)
     apart = [endpoint(game(SMOOTH, X, b), N, gaussian((X - b) ** 2, 0.5, "relative")) for b in SEVERAL.X]
-    np.testing.assert_allclose(found.values, np.mean(apart, axis=0), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(explanation.values, np.mean(apart, axis=0), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -255,9 +257,9 @@ def check_honesty(n_seeds: int, kind: str, n: int, kernel: object) -> None:
     model, x, options = network(kind, n, 4), point(n, 4), {"kernel": kernel, "batch_size": 8192}
     nodes = {"quadrature": "midpoint", "n_nodes": 2000} if kind == "relu" else {}
     expected = explain(model, x, plan="exhaustive", budget=None, **nodes, **options).values
-    found = [explain(model, x, budget=300, seed=seed, **options) for seed in range(n_seeds)]
-    assert all(e.plan["name"] == "shared" for e in found)
-    errors, stated = np.array([e.values - expected for e in found]), np.array([e.stderr for e in found])
+    explanations = [explain(model, x, budget=300, seed=seed, **options) for seed in range(n_seeds)]
+    assert all(e.plan["name"] == "shared" for e in explanations)
+    errors, stated = np.array([e.values - expected for e in explanations]), np.array([e.stderr for e in explanations])
     assert 0.75 < math.sqrt(((errors**2).mean(0) / (stated**2).mean(0)).mean()) < 1.25
     assert 0.7 < math.sqrt(((errors / stated) ** 2).mean()) < 1.4
 
@@ -268,8 +270,8 @@ def test_stated_errors_of_the_other_plans_are_honest(plan: object) -> None:
     options = {"plan": plan, "budget": budget, **(FIXED if plan != "endpoint" else {})}
     exact = {"plan": "endpoint"} if plan == "endpoint" else {"plan": "exhaustive", **FIXED}
     expected = run(SMOOTH, budget=None, **exact).values
-    found = [run(SMOOTH, seed=seed, **options) for seed in range(60)]
-    errors, stated = np.array([e.values - expected for e in found]), np.array([e.stderr for e in found])
+    explanations = [run(SMOOTH, seed=seed, **options) for seed in range(60)]
+    errors, stated = np.array([e.values - expected for e in explanations]), np.array([e.stderr for e in explanations])
     assert 0.8 < math.sqrt(((errors**2).mean(0) / (stated**2).mean(0)).mean()) < 1.25
 
 
@@ -289,29 +291,29 @@ def test_permutation_is_algorithm_1_for_given_orders(model: Model, name: str) ->
     }[name]
     expected = algorithm_1(model, X, np.full(N, 0.2), reference, ORDERS, 10)
     plan = plans.permutation(orders=ORDERS)
-    found = run(model, plan=plan, budget=None, kernel=KERNELS[name], baseline=0.2)
-    np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12)
-    assert found.cost.n_gradients == 3 * N * 10
+    explanation = run(model, plan=plan, budget=None, kernel=KERNELS[name], baseline=0.2)
+    np.testing.assert_allclose(explanation.values, expected, rtol=0, atol=1e-12)
+    assert explanation.cost.n_gradients == 3 * N * 10
 
 
 @pytest.mark.parametrize("k", [1, 3, 25])
 def test_permutation_with_any_number_of_midpoints(k: int) -> None:
     expected = algorithm_1(KINKED, X, np.zeros(N), gaussian(X**2, 0.6, "euclidean"), ORDERS, k)
     plan = plans.permutation(orders=ORDERS)
-    found = run(KINKED, plan=plan, budget=None, n_nodes=k, kernel=Gaussian(0.6, "euclidean"))
-    np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12)
+    explanation = run(KINKED, plan=plan, budget=None, n_nodes=k, kernel=Gaussian(0.6, "euclidean"))
+    np.testing.assert_allclose(explanation.values, expected, rtol=0, atol=1e-12)
 
 
-def drawn_orders(found: Explanation) -> np.ndarray:
+def drawn_orders(explanation: Explanation) -> np.ndarray:
     """The permutations behind a ledger: the owners of its rays, in order."""
-    return found.ledger.owner.reshape(-1, N)
+    return explanation.ledger.owner.reshape(-1, N)
 
 
 @pytest.mark.parametrize("antithetic", [True, False])
 @pytest.mark.parametrize("kernel", [Uniform(), Gaussian(0.3)], ids=["uniform", "gaussian"])
 def test_permutation_is_algorithm_1_for_the_orders_it_draws(kernel: Kernel, antithetic: bool) -> None:
-    found = run(SMOOTH, seed=3, plan=plans.permutation(6, antithetic=antithetic), budget=None, kernel=kernel)
-    orders = drawn_orders(found)
+    explanation = run(SMOOTH, seed=3, plan=plans.permutation(6, antithetic=antithetic), budget=None, kernel=kernel)
+    orders = drawn_orders(explanation)
     assert orders.shape == (6, N)
     assert (np.sort(orders, axis=1) == np.arange(N)).all()
     assert len({tuple(order) for order in orders}) == 6
@@ -319,7 +321,7 @@ def test_permutation_is_algorithm_1_for_the_orders_it_draws(kernel: Kernel, anti
         assert (orders[1::2] == orders[::2, ::-1]).all()
     reference = uniform if kernel == Uniform() else gaussian(X**2, 0.3, "relative")
     expected = algorithm_1(SMOOTH, X, np.zeros(N), reference, orders, 10)
-    np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(explanation.values, expected, rtol=0, atol=1e-12)
 
 
 def test_permutations_are_uniform() -> None:
@@ -341,10 +343,10 @@ def test_undivided_where_the_kernel_is_zero_on_every_drawn_coalition() -> None:
     orders = np.array([[2, 0, 5, 1, 4, 3], [2, 1, 0, 3, 4, 5]])  # feature 2 always comes first
     plan = plans.permutation(orders=orders)
     with pytest.warns(UserWarning, match=r"features \[2\]"):
-        found = run(SMOOTH, plan=plan, budget=None, kernel=no_empty)
+        explanation = run(SMOOTH, plan=plan, budget=None, kernel=no_empty)
     expected = algorithm_1(SMOOTH, X, np.zeros(N), of_masks(no_empty, N), orders, 10)
-    assert found.values[2] == 0.0  # the undivided sum of nothing
-    np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12)
+    assert explanation.values[2] == 0.0  # the undivided sum of nothing
+    np.testing.assert_allclose(explanation.values, expected, rtol=0, atol=1e-12)
 
 
 # ---- the ratio bias of Algorithm 1
@@ -402,8 +404,8 @@ def even(z: torch.Tensor) -> torch.Tensor:
 def test_reverse_orders_cancel_pairwise_interactions_altogether() -> None:
     covariance, variance = covariance_of_halves(pairwise)
     assert covariance == pytest.approx(-variance, rel=1e-9)
-    found = run(pairwise, plan=plans.permutation(2), budget=None)
-    np.testing.assert_allclose(found.values, truth(pairwise, **FIXED), rtol=0, atol=1e-10)
+    explanation = run(pairwise, plan=plans.permutation(2), budget=None)
+    np.testing.assert_allclose(explanation.values, truth(pairwise, **FIXED), rtol=0, atol=1e-10)
 
 
 def test_reverse_orders_repeat_an_even_function() -> None:
@@ -455,10 +457,68 @@ def test_shared_is_better_than_either_at_the_same_budget() -> None:
     assert shared < permutation / 3
 
 
+# ---- plans by name, and plans from outside
+
+
+class Outside:
+    """A plan that knows nothing of gralis but the two things that make a plan."""
+
+    name = "outside"
+
+    def settle(self, task: PlanningTask, probe: Probe) -> Schedule:
+        return plans.independent().settle(task, probe)
+
+
+def test_every_name_makes_the_plan_of_that_name() -> None:
+    built_in = ("shared", "exhaustive", "permutation", "independent", "endpoint", "values")
+    assert plans.names()[: len(built_in)] == built_in
+    for name in built_in:
+        assert as_plan(name).name == registry.make(name).name == name
+        assert registry.make(name, **as_plan(name).options()).options() == as_plan(name).options()
+    assert [name for name in built_in if as_plan(name).counts_forwards] == ["endpoint", "values"]
+    assert [name for name in built_in if as_plan(name).may_fold] == ["shared", "independent"]
+
+
+def test_an_object_with_a_name_and_settle_is_a_plan() -> None:
+    outside, inside = run(SMOOTH, plan=Outside(), budget=100), run(SMOOTH, plan="independent", budget=100)
+    assert np.array_equal(outside.values, inside.values)
+    assert outside.provenance["plan"] == "outside"
+    plan = as_plan(Outside())
+    assert isinstance(plan, Plan)
+    assert (plan.counts_forwards, plan.may_fold, plan.options()) == (False, False, {})
+
+
+def test_a_registered_plan_is_known_by_its_name(monkeypatch) -> None:
+    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
+    with pytest.raises(GralisError, match=r"'plan' parameter of explain must be one of 'shared'.*'outside'"):
+        run(SMOOTH, plan="outside")
+    plans.register("outside", Outside)
+    assert plans.names()[-1] == "outside"
+    assert np.array_equal(
+        run(SMOOTH, plan="outside", budget=100).values, run(SMOOTH, plan=Outside(), budget=100).values
+    )
+    plans.register("six", lambda: plans.permutation(6))
+    assert as_plan("six").options()["n_permutations"] == 6
+
+
+@pytest.mark.parametrize("name", ["shared", "values", "", 3])
+def test_the_names_of_gralis_itself_stay(name: object) -> None:
+    with pytest.raises(GralisError, match=r"'name' parameter of plans.register must be a string other than"):
+        plans.register(name, Outside)
+    with pytest.raises(GralisError, match=r"'factory' parameter of plans.register"):
+        plans.register("outside", "Outside")
+
+
+@pytest.mark.parametrize("plan", [Outside, plans.shared, object(), "Shared", None])
+def test_what_is_no_plan_is_refused(plan: object) -> None:
+    with pytest.raises(GralisError, match=r"'plan' parameter of explain .*a plan from gralis\.plans"):
+        as_plan(plan)
+
+
 # ---- replicates
 
 
-def a_task(kernel: object = Gaussian(0.3), **changes) -> Task:
+def a_task(kernel: object = Gaussian(0.3), **changes) -> PlanningTask:
     options = {
         "kernel": as_kernel(kernel),
         "squared_distance": np.array([X**2]),
@@ -470,7 +530,7 @@ def a_task(kernel: object = Gaussian(0.3), **changes) -> Task:
         "replicates": 6,
         "with_values": True,
     }
-    return Task(**{**options, **changes})
+    return PlanningTask(**{**options, **changes})
 
 
 def by_chance(request: RayRequest) -> tuple[Ledger, ...]:
@@ -546,8 +606,8 @@ def replicate_errors(n_seeds: int, **options) -> np.ndarray:
     expected, errors = truth(SMOOTH), []
     for seed in range(n_seeds):
         ledger = run(SMOOTH, seed=seed, coalition_values=False, **options).ledger
-        found = estimate(ledger, Uniform(), np.array([X**2]), np.ones(1), "plain")
-        errors.append(found.values + found.departures - expected)
+        result = Design(Uniform(), np.array([X**2]), np.ones(1), WEIGHTED).estimate(ledger)
+        errors.append(result.values + result.departures - expected)
     return np.array(errors)
 
 
@@ -573,27 +633,27 @@ def test_replicates_are_independent_of_each_other_and_across_seeds(options: dict
 
 def test_pilot_and_census_are_no_replicates() -> None:
     """The pilot teaches only, the census counts in every replicate: neither may be averaged as a replicate."""
-    found = run(SMOOTH, plan="shared", budget=150, kernel=Gaussian(0.3))
-    ledger = found.ledger
+    explanation = run(SMOOTH, plan="shared", budget=150, kernel=Gaussian(0.3))
+    ledger = explanation.ledger
     assert set(ledger.replicate[ledger.replicate < 0]) == {plans.PILOT, plans.CENSUS}
     census = ledger.take(ledger.replicate == plans.CENSUS)
     assert (census.masks == np.eye(N, dtype=bool)).all()
     np.testing.assert_allclose(census.value, [game(SMOOTH, X, np.zeros(N))(frozenset({i})) for i in range(N)])
-    assert len(found.estimate.departures) == found.plan["n_replicates"] == ledger.n_replicates
+    assert len(explanation.estimate.departures) == explanation.plan["n_replicates"] == ledger.n_replicates
     assert ledger.n_points <= 150
 
 
 def test_departures_have_mean_zero_and_make_the_stated_error() -> None:
-    found = run(KINKED, plan="independent", budget=400)
-    departures = found.estimate.departures
+    explanation = run(KINKED, plan="independent", budget=400)
+    departures = explanation.estimate.departures
     np.testing.assert_allclose(departures.mean(0), 0.0, atol=1e-12)
     expected = departures.std(0, ddof=1) / math.sqrt(len(departures))
-    np.testing.assert_allclose(found.stderr, expected, rtol=1e-12)
+    np.testing.assert_allclose(explanation.stderr, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("make", [lambda: torch_polynomial(APPENDIX_E)])
 def test_shared_on_a_polynomial_that_its_surrogate_can_hold(make: Callable[[], Model]) -> None:
     """Appendix E by sampling: three features, budget below 8 x 7 rays, yet right to the ridge of the surrogate."""
-    found = explain(make(), np.ones(3), kernel=Uniform(), budget=50)
-    assert found.plan["name"] == "shared"
-    np.testing.assert_allclose(found.values, [11 / 4, 9 / 2, 5 / 4], rtol=0, atol=5e-3)
+    explanation = explain(make(), np.ones(3), kernel=Uniform(), budget=50)
+    assert explanation.plan["name"] == "shared"
+    np.testing.assert_allclose(explanation.values, [11 / 4, 9 / 2, 5 / 4], rtol=0, atol=5e-3)

@@ -18,6 +18,7 @@ import gralis
 from gralis.errors import GralisError
 from gralis.features import Features, channels, coordinates, grid, groups
 from gralis.results.explanation import Explanation
+from gralis.views import plots
 from gralis.views.plots import plot
 
 
@@ -86,7 +87,7 @@ def test_no_error_bars_where_there_is_nothing_to_show(exact, said) -> None:
     figure = plot(with_values(coordinates((2,)), [1.0, 2.0], np.zeros((1, 2)), exact))
     assert not figure.axes[0].collections
     assert said in figure.axes[0].get_xlabel()
-    figure.builder.draw()
+    figure.canvas.draw()
 
 
 @pytest.mark.parametrize("kind", ["bars", "heatmap"])
@@ -165,7 +166,7 @@ def test_the_colours_are_symmetric_about_zero_and_named_phi() -> None:
 
 def test_a_map_of_zeros_can_be_drawn() -> None:
     figure = plot(quarters((0.0, 0.0, 0.0, 0.0)), "heatmap", image=np.zeros((4, 6)))
-    figure.builder.draw()
+    figure.canvas.draw()
     assert figure.axes[0].images[-1].norm.vmax == 1.0
 
 
@@ -259,7 +260,7 @@ def test_pyplot_is_left_alone_and_a_file_can_be_written(kind, tmp_path) -> None:
     figure = quarters().plot(kind)
     figure.savefig(tmp_path / "picture.png")
     assert (plt.get_fignums(), matplotlib.get_backend(), dict(matplotlib.rcParams)) == before
-    assert type(figure.builder).__name__ == "FigureCanvasAgg"
+    assert type(figure.canvas).__name__ == "FigureCanvasAgg"
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -273,7 +274,7 @@ def test_the_users_axes_are_used(kind) -> None:
     assert not left.has_data()
     inner = Figure().subfigures(1, 2)[1]
     assert plot(quarters(), kind, ax=inner.subplots()) is inner.figure
-    inner.figure.builder.draw()
+    inner.figure.canvas.draw()
 
 
 @pytest.mark.parametrize(
@@ -281,7 +282,7 @@ def test_the_users_axes_are_used(kind) -> None:
     [
         (
             {"kind": "pie"},
-            r"'kind' parameter of plot must be one of 'bars', 'heatmap', 'waterfall'.*'text'. Got 'pie'",
+            r"'kind' parameter of plot must be one of 'bars', 'heatmap', 'waterfall'.*'text'.* Got 'pie'",
         ),
         ({"top": 0}, r"'top' parameter of plot must be a whole number >= 1. Got 0"),
         ({"top": 2.5}, r"'top' parameter"),
@@ -342,3 +343,30 @@ def test_pictures_can_share_a_scale() -> None:
     assert [image.get_clim() for image in drawn] == [(-5.0, 5.0)] * 2
     with pytest.raises(gralis.GralisError, match="limit"):
         found[0].plot("heatmap", limit=0)
+
+
+# --- kinds from outside ----------------------------------------------------------------------------------------------
+
+
+def test_a_registered_kind_is_drawn_with_the_options_of_plot(monkeypatch) -> None:
+    monkeypatch.setattr(plots, "_KINDS", dict(plots._KINDS))
+    calls = []
+
+    def dots(explanation, ax, *, top, level, **_) -> None:
+        calls.append((top, level))
+        ax.plot(explanation.values[:top], "o")
+
+    plots.register_plot("dots", dots, size=lambda explanation, top: (2.0, float(top)))
+    figure = quarters().plot("dots", top=3, level=0.9)
+    assert calls == [(3, 0.9)]
+    assert figure.get_size_inches().tolist() == [2.0, 3.0]
+    assert len(figure.axes[0].lines) == 1
+    assert "dots" in plots.plot_kinds()
+    with pytest.raises(GralisError, match="'dots'"):
+        quarters().plot("nothing")
+
+
+@pytest.mark.parametrize(("kind", "draw", "name"), [("bars", print, "kind"), ("", print, "kind"), ("dots", 3, "draw")])
+def test_a_bad_registration_gets_a_sentence(kind, draw, name) -> None:
+    with pytest.raises(GralisError, match=f"'{name}' parameter of register_plot"):
+        plots.register_plot(kind, draw)

@@ -47,9 +47,9 @@ def test_a_table_that_is_wrong_is_refused(nodes: list[float], weights: list[floa
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 16])
 @pytest.mark.parametrize(("make", "degree"), [(riemann, lambda k: 0), (midpoint, lambda k: 1)])
 def test_degree_of_exactness_of_the_equal_weight_rules(make, degree, k: int) -> None:
-    found = make(k)
-    assert found.degree == degree(k)
-    assert exact_up_to(found) == degree(k)
+    fixed = make(k)
+    assert fixed.degree == degree(k)
+    assert exact_up_to(fixed) == degree(k)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7])
@@ -57,10 +57,10 @@ def test_gauss_legendre_is_exact_to_degree_2k_minus_1_and_no_further(k: int) -> 
     assert exact_up_to(gauss_legendre(k)) == 2 * k - 1
 
 
-def exact_up_to(found: Rule) -> int:
+def exact_up_to(fixed: Rule) -> int:
     """The largest degree up to which every power is integrated exactly."""
     degree = -1
-    while abs(found.weights @ found.nodes ** (degree + 1) - 1 / (degree + 2)) < 1e-13:
+    while abs(fixed.weights @ fixed.nodes ** (degree + 1) - 1 / (degree + 2)) < 1e-13:
         degree += 1
     return degree
 
@@ -93,8 +93,8 @@ def test_a_fixed_rule_is_the_same_on_every_ray() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rules_are_made_by_name(name: str) -> None:
-    found = rule(name, 3)
-    assert (found.name, found.n_nodes) == (name, 3)
+    fixed = rule(name, 3)
+    assert (fixed.name, fixed.n_nodes) == (name, 3)
 
 
 @pytest.mark.parametrize("n_nodes", [0, -1, 2.0, True])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import torch
 
 import gralis
+import gralis.kernels.stored
+import gralis.plans.registry
 from gralis import targets
 from gralis.errors import GralisError
 
@@ -200,3 +202,56 @@ def test_one_of_several_questions_is_replayed_on_its_own_rays() -> None:
         again = gralis.replay(explanation, model)
         assert again.same
         assert "several questions" in repr(again)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        gralis.Gaussian(1.5),
+        gralis.Gaussian(2.0, "euclidean"),
+        gralis.Uniform(),
+        gralis.SizeKernel(lambda size: 0.5**size),
+    ],
+)
+def test_files_that_hold_the_repr_of_a_kernel_are_still_replayed(kernel, tmp_path) -> None:
+    """Older files name kernels by their repr."""
+    first = gralis.explain(network(), X, target=1, kernel=kernel, budget=200)
+    named = replace(first, provenance={**first.provenance, "kernels": [repr(kernel)]})
+    assert gralis.replay(saved(named, tmp_path), network()).same
+    if not isinstance(kernel, gralis.SizeKernel):  # the rays were drawn under the kernel of the provenance
+        again = gralis.replay(saved(named.with_kernel(gralis.Gaussian(0.9)), tmp_path), network())
+        assert again.same
+        assert again.explanation.kernel == gralis.Gaussian(0.9)
+
+
+def test_a_registered_kernel_and_a_registered_plan_come_back_from_the_file(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(gralis.kernels.stored, "_REGISTERED", {})
+    monkeypatch.setattr(gralis.plans.registry, "_FACTORIES", dict(gralis.plans.registry._FACTORIES))
+    gralis.kernels.register("sharper", Sharper)
+    gralis.plans.register("cautious", Cautious)
+    explanation = gralis.explain(network(), X, target=1, kernel=Sharper(0.75), plan="cautious", budget=200)
+    assert explanation.provenance["plan"] == "cautious"
+    assert gralis.replay(saved(explanation, tmp_path), network()).same
+
+
+@dataclass(frozen=True)
+class Sharper(gralis.Gaussian):
+    """A kernel from outside."""
+
+    power: float = 2.0
+
+    def log_p(self, squared_distance):
+        return self.power * super().log_p(squared_distance)
+
+
+class Cautious(type(gralis.plans.shared())):
+    """A plan from outside."""
+
+    name = "cautious"
+
+
+def test_a_plan_that_is_not_registered_cannot_be_made_again() -> None:
+    explanation = gralis.explain(network(), X, target=1, budget=200)
+    foreign = replace(explanation, provenance={**explanation.provenance, "plan": "mine"})
+    with pytest.raises(GralisError, match="'mine' is none of"):
+        gralis.replay(foreign, network())

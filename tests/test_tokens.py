@@ -59,9 +59,9 @@ def test_every_token_is_there_escaped_and_coloured_by_its_sign() -> None:
     for span, slope in zip(page.spans, SLOPES.tolist(), strict=True):
         red, _, blue = (int(part, 16) for part in re.findall(r"background:#(..)(..)(..)", span["style"])[0])
         assert np.sign(red - blue) == np.sign(slope)
-        found = re.search(r"phi = (\S+)", span["title"])
-        assert found
-        assert float(found[1]) == pytest.approx(slope, abs=1e-9)
+        match = re.search(r"phi = (\S+)", span["title"])
+        assert match
+        assert float(match[1]) == pytest.approx(slope, abs=1e-9)
         assert ("underline" in span["style"]) == (slope != 0)
 
 

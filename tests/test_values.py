@@ -44,13 +44,13 @@ class Counting:
 
 def test_every_coalition_once_and_exact_when_all_are_there() -> None:
     model = Counting()
-    found = explain(model, X, plan="values", budget=2**N)
+    explanation = explain(model, X, plan="values", budget=2**N)
     assert len(model.rows) == len(set(model.rows)) <= 2**N
-    assert found.cost.n_forwards == len(model.rows)
-    assert found.cost.n_gradients == 0
-    assert found.values == pytest.approx(enumerated(network("tanh", N, 1)), abs=1e-9)
-    assert found.estimate.exact
-    assert (found.stderr == 0).all()
+    assert explanation.cost.n_forwards == len(model.rows)
+    assert explanation.cost.n_gradients == 0
+    assert explanation.values == pytest.approx(enumerated(network("tanh", N, 1)), abs=1e-9)
+    assert explanation.estimate.exact
+    assert (explanation.stderr == 0).all()
 
 
 def test_extend_goes_on_without_asking_again() -> None:
@@ -75,9 +75,9 @@ def test_extend_goes_on_without_asking_again() -> None:
 def test_features_that_do_not_move_are_exactly_zero_and_cost_nothing() -> None:
     model, x = Counting(), X.clone()
     x[[2, 5]] = 0.0
-    found = explain(model, x, plan="values", budget=60)
+    explanation = explain(model, x, plan="values", budget=60)
     assert len(model.rows) == len(set(model.rows))
-    for numbers in (found.values, found.stderr, found.interval()[:, 0], found.interval()[:, 1]):
+    for numbers in (explanation.values, explanation.stderr, explanation.interval()[:, 0], explanation.interval()[:, 1]):
         assert (numbers[[2, 5]] == 0).all()
     whole = explain(model, x, plan="values", budget=2**7)
     assert whole.estimate.exact
@@ -98,14 +98,14 @@ def test_the_same_at_any_batch_size() -> None:
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
-    found = explain(network("tanh", N, 1), X, plan="values", budget=80)
-    again = gralis.load(found.save(tmp_path / "values.gralis"))
+    explanation = explain(network("tanh", N, 1), X, plan="values", budget=80)
+    again = gralis.load(explanation.save(tmp_path / "values.gralis"))
     for part in ("values", "stderr"):
-        assert np.array_equal(getattr(again, part), getattr(found, part))
-    assert np.array_equal(again.interval(), found.interval())
-    assert np.array_equal(again.shapley().values, found.values)
-    assert np.array_equal(again.banzhaf().values, found.banzhaf().values)
-    assert repr(again) == repr(found)
+        assert np.array_equal(getattr(again, part), getattr(explanation, part))
+    assert np.array_equal(again.interval(), explanation.interval())
+    assert np.array_equal(again.shapley().values, explanation.values)
+    assert np.array_equal(again.banzhaf().values, explanation.banzhaf().values)
+    assert repr(again) == repr(explanation)
 
 
 # ---- as far off as it says
@@ -114,24 +114,24 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 def test_close_to_the_truth_with_an_error_that_knows_it() -> None:
     model = network("tanh", N, 1)
     truth = enumerated(model)
-    found = [explain(model, X, plan="values", budget=150, seed=seed) for seed in range(8)]
-    error = np.stack([e.values for e in found]) - truth
-    stated = np.stack([e.stderr for e in found])
+    explanations = [explain(model, X, plan="values", budget=150, seed=seed) for seed in range(8)]
+    error = np.stack([e.values for e in explanations]) - truth
+    stated = np.stack([e.stderr for e in explanations])
     assert np.sqrt((error**2).mean()) < 0.1 * np.abs(truth).mean()
     assert 0.4 < np.sqrt((error**2).mean() / (stated**2).mean()) < 2.5
-    assert all(e.values.sum() == pytest.approx(e.delta) for e in found)
-    assert all(e.method == "Shapley values" and e.shapley().values is e.values for e in found)
-    assert "9 features, Shapley values" in repr(found[0])
-    assert "make likely" in repr(found[0].certificate())
+    assert all(e.values.sum() == pytest.approx(e.delta) for e in explanations)
+    assert all(e.method == "Shapley values" and e.shapley().values is e.values for e in explanations)
+    assert "9 features, Shapley values" in repr(explanations[0])
+    assert "make likely" in repr(explanations[0].certificate())
 
 
 def test_additive_games_and_many_features() -> None:
     slopes = np.arange(1.0, 21.0)
-    found = explain(models.blackbox(lambda z: z @ slopes), np.ones(20), plan="values", budget=100)
-    assert found.values == pytest.approx(slopes, abs=1e-3)
+    explanation = explain(models.blackbox(lambda z: z @ slopes), np.ones(20), plan="values", budget=100)
+    assert explanation.values == pytest.approx(slopes, abs=1e-3)
     pairs = Multilinear.random(20, 2, seed=4)
-    found = explain(models.blackbox(pairs), np.ones(20), plan="values", budget=500)
-    assert found.values == pytest.approx(pairs.shapley().astype(float), abs=1e-2)
+    explanation = explain(models.blackbox(pairs), np.ones(20), plan="values", budget=500)
+    assert explanation.values == pytest.approx(pairs.shapley().astype(float), abs=1e-2)
 
 
 COVERAGE = {
@@ -168,12 +168,12 @@ def test_simultaneous_intervals_cover_over_seeds(name: str, budget: int) -> None
 
 def test_a_tolerance_stops_the_run_and_says_so() -> None:
     model = Counting()
-    found = explain(model, X, plan="values", budget=400, tolerance=0.05)
-    assert found.reached is True
-    assert found.cost.n_forwards == len(model.rows) == len(set(model.rows)) < 400
-    half = np.diff(found.interval(), axis=1)[:, 0] / 2
-    assert half.max() <= 0.05 * abs(found.delta)
-    assert "tolerance 0.05 reached" in repr(found)
+    explanation = explain(model, X, plan="values", budget=400, tolerance=0.05)
+    assert explanation.reached is True
+    assert explanation.cost.n_forwards == len(model.rows) == len(set(model.rows)) < 400
+    half = np.diff(explanation.interval(), axis=1)[:, 0] / 2
+    assert half.max() <= 0.05 * abs(explanation.delta)
+    assert "tolerance 0.05 reached" in repr(explanation)
     short = explain(network("relu", N, 1), X, plan="values", budget=100, tolerance=1e-5)
     assert short.reached is False
     assert short.budget_for(1e-5) == 2**N  # with all coalitions there is no error left
@@ -194,17 +194,17 @@ def test_several_baselines_against_the_mean_game() -> None:
         return model(torch.from_numpy(z)).numpy()
 
     given = models.blackbox(counting)
-    found = [
+    explanations = [
         explain(given, x, baseline=baselines.sample(background), plan="values", budget=120, seed=seed)
         for seed in range(6)
     ]
-    assert all(e.cost.n_forwards <= 120 for e in found)
-    assert len(asked) == sum(e.cost.n_forwards for e in found)
-    error = np.stack([e.values - truth for e in found])
-    stated = np.stack([e.stderr for e in found])
+    assert all(e.cost.n_forwards <= 120 for e in explanations)
+    assert len(asked) == sum(e.cost.n_forwards for e in explanations)
+    error = np.stack([e.values - truth for e in explanations])
+    stated = np.stack([e.stderr for e in explanations])
     assert np.sqrt((error**2).mean()) < 0.1 * np.sqrt((truth**2).mean())
     assert 0.4 < np.sqrt((error**2).mean() / (stated**2).mean()) < 2.5
-    assert all(e.values.sum() == pytest.approx(e.delta) for e in found)
+    assert all(e.values.sum() == pytest.approx(e.delta) for e in explanations)
     whole = explain(given, x, baseline=baselines.sample(background), plan="values", budget=None)
     assert whole.estimate.exact
     np.testing.assert_allclose(whole.values, truth, rtol=0, atol=1e-9)
@@ -246,20 +246,20 @@ def probability(classifier: LogisticRegression) -> tuple[models.Model, np.ndarra
 @pytest.mark.parametrize("plan", ["values", "endpoint"])
 def test_all_that_needs_values_only_from_predict_proba(plan: str, classifier: LogisticRegression) -> None:
     model, x, v = probability(classifier)
-    found = explain(model, x, plan=plan, budget=None, kernel=gralis.Uniform())
-    assert found.estimate.exact
-    assert found.cost.n_gradients == 0
+    explanation = explain(model, x, plan=plan, budget=None, kernel=gralis.Uniform())
+    assert explanation.estimate.exact
+    assert explanation.cost.n_gradients == 0
     pairs = sets_of(7, 2)
     expected = {
-        "values": (found.values, shapiq_index(v, "SV", 1)),
-        "shapley": (found.shapley().values, shapiq_index(v, "SV", 1)),
-        "kernel_shap": (found.kernel_shap().values, shapiq_index(v, "SV", 1)),
-        "banzhaf": (found.banzhaf().values, shapiq_index(v, "BV", 1)),
-        "singles": (found.singles().values, v[1 << np.arange(7)]),
-        "SII": (list(found.interactions(2, "SII").values()), shapiq_index(v, "SII", 2)),
-        "FSII": (list(found.interactions(2, "FSII").values()), shapiq_index(v, "FSII", 2)),
-        "lime": (found.lime(ridge=0.5).values, weighted_ridge(v, 0.25, 0.5)[0]),
-        "moebius": (list(found.moebius(2).values()), shapiq_index(v, "Moebius", 7)[: len(pairs)]),
+        "values": (explanation.values, shapiq_index(v, "SV", 1)),
+        "shapley": (explanation.shapley().values, shapiq_index(v, "SV", 1)),
+        "kernel_shap": (explanation.kernel_shap().values, shapiq_index(v, "SV", 1)),
+        "banzhaf": (explanation.banzhaf().values, shapiq_index(v, "BV", 1)),
+        "singles": (explanation.singles().values, v[1 << np.arange(7)]),
+        "SII": (list(explanation.interactions(2, "SII").values()), shapiq_index(v, "SII", 2)),
+        "FSII": (list(explanation.interactions(2, "FSII").values()), shapiq_index(v, "FSII", 2)),
+        "lime": (explanation.lime(ridge=0.5).values, weighted_ridge(v, 0.25, 0.5)[0]),
+        "moebius": (list(explanation.moebius(2).values()), shapiq_index(v, "Moebius", 7)[: len(pairs)]),
     }
     for name, (ours, theirs) in expected.items():
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-8, err_msg=name)
@@ -268,11 +268,17 @@ def test_all_that_needs_values_only_from_predict_proba(plan: str, classifier: Lo
 @pytest.mark.parametrize("plan", ["values", "endpoint"])
 def test_a_sampled_black_box_says_that_it_is_one(plan: str, classifier: LogisticRegression) -> None:
     model, x, v = probability(classifier)
-    found = explain(model, x, plan=plan, budget=90)
-    for result in (found.shapley(), found.banzhaf(), found.interactions(2), found.lime(), found.moebius(2)):
+    explanation = explain(model, x, plan=plan, budget=90)
+    for result in (
+        explanation.shapley(),
+        explanation.banzhaf(),
+        explanation.interactions(2),
+        explanation.lime(),
+        explanation.moebius(2),
+    ):
         assert "estimated" in repr(result)
         assert not result.exact
-    assert found.shapley().values == pytest.approx(shapiq_index(v, "SV", 1), abs=0.05)
+    assert explanation.shapley().values == pytest.approx(shapiq_index(v, "SV", 1), abs=0.05)
 
 
 def test_what_needs_gradients_says_so(classifier: LogisticRegression) -> None:
@@ -280,12 +286,12 @@ def test_what_needs_gradients_says_so(classifier: LogisticRegression) -> None:
     with pytest.raises(GralisError, match=r'has no gradient, so there are no rays; use plan="endpoint" or plan="val'):
         explain(model, x, budget=100)
     background = baselines.sample(np.random.default_rng(0).standard_normal((3, 7)))
-    found = explain(model, x, plan="values", budget=90, baseline=background)
+    explanation = explain(model, x, plan="values", budget=90, baseline=background)
     refusals = {
-        "Integrated gradients need gradients": found.integrated_gradients,
-        "plan='values' has no rays": lambda: found.residual,
-        "Shapley values, which have no kernel": lambda: found.with_kernel(gralis.Uniform()),
-        "needs the nodes on the rays": lambda: found.with_nodes(2),
+        "Integrated gradients need gradients": explanation.integrated_gradients,
+        "plan='values' has no rays": lambda: explanation.residual,
+        "Shapley values, which have no kernel": lambda: explanation.with_kernel(gralis.Uniform()),
+        "needs the nodes on the rays": lambda: explanation.with_nodes(2),
     }
     for sentence, ask in refusals.items():
         with pytest.raises(GralisError, match=re.escape(sentence)):

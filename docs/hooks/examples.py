@@ -1,4 +1,4 @@
-"""The scripts of examples/, which pages link to as ../examples/name.py, become files of the site."""
+"""Add the scripts of examples/ to the site, because pages link to them as ../examples/name.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mkdocs.structure.files import File, Files
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Every script becomes a file of the site."""
+    """Add every script to the files of the site."""
     root = Path(config.docs_dir).parent
     for script in sorted(root.glob("examples/*.py")):
         files.append(File.generated(config, f"examples/{script.name}", abs_src_path=str(script)))
@@ -18,6 +18,6 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Links that leave docs/ for examples/ stay inside the site."""
+    """Rewrite links from docs/ to examples/ so that they stay inside the site."""
     here = Path(page.file.src_uri).parent.as_posix()
     return markdown.replace(f"]({relpath('../examples', here)}/", f"]({relpath('examples', here)}/")

@@ -1,4 +1,4 @@
-"""What is explained: the network and the superpixels of `make histology`, or generated tissue and a small network."""
+"""The cases to explain: the network and superpixels of `make histology`, or generated tissue and a small network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from explainer import Pieces
 from torch import Tensor, nn
 
 import gralis
-from gralis.bench import Pictures
-from gralis.bench.source import read_labels
+from gralis.bench import Pictures, read_labels
 from gralis.files.images import Preprocessing
 
 sys.path.append(str(Path(__file__).parents[1] / "histology"))
@@ -29,7 +28,7 @@ from train import fit as train_further
 
 @dataclass(frozen=True)
 class Case:
-    """Images to train the explainer on and images to test it on; `models` makes the model and its updates in turn."""
+    """Images to train and to test the explainer on. `models` yields the model and then its updates."""
 
     name: str
     train: Pieces
@@ -39,12 +38,12 @@ class Case:
 
 
 def odds(logits: Tensor) -> Tensor:
-    """What is explained: the log-odds of malignant."""
+    """The explained output: the log-odds of malignant."""
     return logits[:, 1] - logits[:, 0]
 
 
 def of_histology(out: str, data: str, n_train: int, n_test: int) -> Case:
-    """The network that `make histology` left in its folder; images of its training and held-out patients."""
+    """The network that `make histology` wrote to its folder, with images of its training and held-out patients."""
     where = Path(data or Path(out, "pictures"))
     if not Path(out, "training.json").is_file() or not (where / "labels.csv").is_file():
         raise SystemExit(f"{out} must be the folder of a finished `make histology`, and {where} its pictures.")
@@ -100,11 +99,11 @@ def _generated_models(x: Tensor, y: Tensor) -> Iterator[tuple[str, nn.Module]]:
     trained = _fit(first, x, y, 6, seed=0)
     yield "as trained", trained
     yield "fine-tuned", _fit(copy.deepcopy(trained).requires_grad_(True), x, y, 4, seed=1)
-    yield "trained anew", _fit(second, x, y, 6, seed=2)
+    yield "trained from scratch", _fit(second, x, y, 6, seed=2)
 
 
 def _fit(network: nn.Module, x: Tensor, y: Tensor, epochs: int, seed: int) -> nn.Module:
-    """The network, trained further."""
+    """Train the network for some more epochs."""
     rng, optimiser = np.random.default_rng(seed), torch.optim.Adam(network.parameters(), lr=0.01, weight_decay=1e-3)
     network.train()
     for _ in range(epochs):

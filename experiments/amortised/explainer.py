@@ -1,9 +1,10 @@
-"""A trained explainer in the manner of FastSHAP: a network that gives the values of all regions in one forward.
+"""A trained explainer like FastSHAP: a network that gives the values of all regions in one forward.
 
-phi(x) minimises E over x and coalitions T of (v(T) - sum over T of phi_i)^2 with T drawn by the Shapley kernel, and the
-values are shifted so that they sum to v(all): at the minimum they are the Shapley values. The model is called for
-training only, once for every coalition; the explainer then goes through them as often as it likes. It draws a map, and
-the value of a region is the map's mean over it: so every image may have regions of its own, as superpixels do.
+phi(x) minimises the expectation over x and coalitions T of (v(T) - sum over T of phi_i)^2, where T is drawn by the
+Shapley kernel. The values are shifted so that they sum to v(all). At the minimum they are the Shapley values. Training
+calls the model once for every coalition, and the explainer can use these values in as many epochs as needed. The
+explainer computes a map, and the value of a region is the mean of the map over the region. Every image may therefore
+have different regions, as with superpixels.
 """
 
 from __future__ import annotations
@@ -34,24 +35,24 @@ class Pieces:
         return torch.tensor(self.features[row].labels[0][0])
 
     def means(self, n_cells: int) -> Tensor:
-        """Matrices that take a map of n_cells x n_cells to its mean over every region, (rows, most regions, cells)."""
+        """Matrices that map n_cells x n_cells cells to their mean over every region, (rows, most regions, cells)."""
         most, side = max(one.n_features for one in self.features), self.x.shape[-1]
-        found = torch.zeros(len(self.x), most, n_cells * n_cells)
+        overlap = torch.zeros(len(self.x), most, n_cells * n_cells)
         for row in range(len(self.x)):
             inside = nn.functional.one_hot(self.region(row), most).permute(2, 0, 1).float()
-            found[row] = nn.functional.adaptive_avg_pool2d(inside, n_cells).flatten(1) * (side / n_cells) ** 2
-        return found / found.sum(2, keepdim=True).clamp(min=1.0)
+            overlap[row] = nn.functional.adaptive_avg_pool2d(inside, n_cells).flatten(1) * (side / n_cells) ** 2
+        return overlap / overlap.sum(2, keepdim=True).clamp(min=1.0)
 
     @property
     def present(self) -> Tensor:
-        """Which of the most regions an image has, (rows, most regions)."""
+        """Which regions an image has, (rows, most regions)."""
         counts = torch.tensor([one.n_features for one in self.features])
         return torch.arange(int(counts.max())) < counts[:, None]
 
 
 @dataclass(frozen=True)
 class Coalitions:
-    """What the model said: v of n_masks coalitions of every image, and of all its regions."""
+    """Values of the model: v of n_masks coalitions of every image, and v of all its regions together."""
 
     masks: Tensor  # (rows, n_masks, most regions)
     gained: Tensor  # (rows, n_masks)
@@ -60,7 +61,7 @@ class Coalitions:
 
 
 class Explainer(nn.Module):
-    """Convolutions, each halving the side, to a map of one number per cell."""
+    """Convolutions, each of which halves the side, and a map with one number per cell."""
 
     def __init__(self, halvings: int, width: int = 16) -> None:
         super().__init__()
@@ -72,17 +73,18 @@ class Explainer(nn.Module):
 
     def forward(self, x: Tensor, means: Tensor) -> Tensor:
         """Values, (rows, most regions)."""
-        found: Tensor = means @ self.body(x).flatten(1)[:, :, None]
-        return found[:, :, 0]
+        values: Tensor = means @ self.body(x).flatten(1)[:, :, None]
+        return values[:, :, 0]
 
     def n_cells(self, side: int) -> int:
         return -(-side // 2**self.halvings)
 
 
 def kernel_coalitions(rng: np.random.Generator, n_rows: int, n: int) -> NDArray[np.bool_]:
-    """Coalitions of the Shapley kernel: the size with weight 1 / (s (n - s)), then any of that size; with complements.
+    """Coalitions drawn by the Shapley kernel, with their complements.
 
-    The probability of a coalition of size s is proportional to (n - 1) / (C(n, s) s (n - s)).
+    The size is drawn with weight 1 / (s (n - s)), then a coalition of that size uniformly. The probability of a
+    coalition of size s is proportional to (n - 1) / (C(n, s) s (n - s)).
     """
     sizes = np.arange(1, n)
     weight = 1 / (sizes * (n - sizes))
@@ -108,7 +110,7 @@ def ask(value: Value, pieces: Pieces, n_masks: int, seed: int = 0) -> Coalitions
 def train(
     pieces: Pieces, said: Coalitions, halvings: int, *, epochs: int, rate: float = 3e-3, batch: int = 16, seed: int = 0
 ) -> Explainer:
-    """The explainer of the model that said it."""
+    """Train the explainer of the model that gave these values."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         explainer = Explainer(halvings)
@@ -128,14 +130,14 @@ def train(
 
 
 def complete(phi: Tensor, full: Tensor, present: Tensor) -> Tensor:
-    """Shifted so that the values of the regions that are present sum to v(all)."""
+    """Shift the values of the regions that are present so that they sum to v(all)."""
     phi = phi * present
     shifted: Tensor = phi + present * ((full - phi.sum(1)) / present.sum(1))[:, None]
     return shifted
 
 
 def explain(explainer: Explainer, value: Value, pieces: Pieces, row: int) -> NDArray[np.float64]:
-    """The values of one image: a forward of the explainer, two of the model."""
+    """The values of one image, from one forward of the explainer and two of the model."""
     one = Pieces(pieces.x[row : row + 1], pieces.features[row : row + 1])
     full = value(one.x) - value(torch.zeros_like(one.x))
     with torch.no_grad():

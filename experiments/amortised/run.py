@@ -1,11 +1,11 @@
-"""A trained explainer against gralis on the same model and regions: time, accuracy, and after the model is updated.
+"""Compare a trained explainer with gralis on the same model and regions, before and after the model is updated.
 
 python experiments/amortised/run.py --histology OUT_OF_HISTOLOGY [--data FOLDER] [--out OUT]
 python experiments/amortised/run.py [--small] [--out OUT]                    (generated tissue, a small network)
 
-Files: amortised.json, amortised.md. Truth are Shapley values of a far larger budget by plan="values" (all coalitions
-where there are fewer), with their own stated error. A small network spends the time of gralis on overhead: there,
-forwards are what carries over to large ones.
+The script writes amortised.json and amortised.md. The reference is Shapley values by plan="values" with a far larger
+budget (all coalitions if there are fewer), with their stated error. On a small network gralis spends its time on
+overhead, so only the numbers of forwards carry over to large networks.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from torch import Tensor, nn
 
 import gralis
 from gralis.bench.text import markdown_table
-from gralis.storage.container import write_text
+from gralis.storage import write_text
 
 Values = NDArray[np.float64]
 
 
 def shapley(network: nn.Module, pieces: Pieces, row: int, budget: int, seed: int) -> gralis.Explanation:
-    """Shapley values by forwards only."""
+    """Shapley values from forwards only."""
     features = pieces.features[row]
     budget = min(budget, 2**features.n_features)
     options: dict[str, Any] = {"plan": "values", "budget": budget, "batch_size": 32, "seed": seed, "progress": False}
@@ -49,18 +49,18 @@ def value(network: nn.Module, points: Tensor) -> Tensor:
 
 def timed(make: Callable[[], Any]) -> tuple[Any, float]:
     start = time.perf_counter()
-    found = make()
-    return found, time.perf_counter() - start
+    result = make()
+    return result, time.perf_counter() - start
 
 
-def error(found: list[Values], truth: list[Values]) -> float:
+def error(estimates: list[Values], truth: list[Values]) -> float:
     """Root mean squared error over all images and regions, relative to the values."""
-    a, b = np.concatenate(found), np.concatenate(truth)
+    a, b = np.concatenate(estimates), np.concatenate(truth)
     return float(np.sqrt(np.mean((a - b) ** 2) / np.mean(b**2)))
 
 
 def compare(case: Case, *, epochs: int, n_masks: int, budgets: tuple[int, ...], reference: int) -> dict[str, Any]:
-    """A line for every way and every model."""
+    """One line for every method and every model."""
     rows = range(len(case.test.x))
     lines: list[dict[str, Any]] = []
     moved: dict[str, float] = {}
@@ -81,9 +81,9 @@ def compare(case: Case, *, epochs: int, n_masks: int, budgets: tuple[int, ...], 
             ways += [("explainer, trained again", own, n_forwards, seconds)]
         for way, explainer, forwards, cost in ways:
             of = partial(explain, explainer, partial(value, network), case.test)
-            found, spent = timed(lambda of=of: [of(row) for row in rows])
+            values, spent = timed(lambda of=of: [of(row) for row in rows])
             paid = {"training_forwards": forwards, "training": cost, "forwards": 2, "inference": spent / len(rows)}
-            lines.append({"model": name, "method": way, **paid, "error": error(found, truth)})
+            lines.append({"model": name, "method": way, **paid, "error": error(values, truth)})
         for budget in budgets:
             by = partial(shapley, network, case.test, budget=budget, seed=1)
             answers, spent = timed(lambda by=by: [by(row).values for row in rows])
@@ -118,20 +118,22 @@ def _trained(case: Case, network: nn.Module, n_masks: int, epochs: int) -> tuple
 HEAD = ("model", "method", "training, forwards", "training, s", "forwards per image", "s per image", "relative error")
 
 
-def markdown(found: dict[str, Any]) -> str:
+def markdown(comparison: dict[str, Any]) -> str:
     lines = []
-    for line in found["lines"]:
+    for line in comparison["lines"]:
         cost = (f"{line['training_forwards']:,}", f"{line['training']:.1f}", str(line["forwards"]))
         lines.append((line["model"], line["method"], *cost, f"{line['inference']:.4f}", f"{line['error']:.3f}"))
-    pays = ", ".join(f"{n:,.0f}" for n in found["pays_after"])
-    moved = " and ".join(f"{value:.3f} ({name})" for name, value in found["moved"].items())
+    pays = ", ".join(f"{n:,.0f}" for n in comparison["pays_after"])
+    moved = " and ".join(f"{value:.3f} ({name})" for name, value in comparison["moved"].items())
     return (
-        f"# A trained explainer\n\n    {found['command']}\n\n"
-        f"On {found['case']}: trained on {found['images']} images, tested on {found['tested']} others. Error: root "
-        f"mean square against Shapley values from {found['reference']:,} forwards per image (their own stated error: "
-        f"{found['stated']:.3f}), relative to them. The updates move the true values by {moved} on the same scale. In "
-        f"seconds, training is worth {pays} explanations by gralis at these budgets (its own time per image left "
-        f"out). {found['machine']}. {found['remark']}".rstrip()
+        f"# A trained explainer\n\n    {comparison['command']}\n\n"
+        f"This run uses {comparison['case']}. The explainer was trained on {comparison['images']} images and tested "
+        f"on {comparison['tested']} others. The error is the root mean square difference from Shapley values, relative "
+        f"to these values. The Shapley values come from {comparison['reference']:,} forwards per image, and their "
+        f"stated error is {comparison['stated']:.3f}. On the same scale, the updates change the true values by "
+        f"{moved}. Training takes as many seconds as {pays} explanations by gralis at these budgets, not counting the "
+        f"time of the explainer itself per image. The machine has {comparison['machine']}. "
+        f"{comparison['remark']}".rstrip()
         + f"\n\n{markdown_table(HEAD, lines)}\n"
     )
 
@@ -140,31 +142,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("amortised-output"))
     parser.add_argument("--histology", default="", help="the folder of a run of `make histology`")
-    parser.add_argument("--data", default="", help="its pictures, where they were not unpacked there")
-    parser.add_argument("--images", type=int, default=200, help="of the histology to train the explainer on")
-    parser.add_argument("--tested", type=int, default=6, help="images of other patients to compare on")
-    parser.add_argument("--reference", type=int, default=1024, help="forwards for the Shapley values they are held to")
-    parser.add_argument("--remark", default="", help="on the circumstances of the run, printed with its times")
-    parser.add_argument("--docs", type=Path, default=None, help="also write the text here")
-    parser.add_argument("--small", action="store_true", help="generated tissue, seconds")
+    parser.add_argument("--data", default="", help="the pictures of that run, if they were not unpacked in its folder")
+    parser.add_argument(
+        "--images", type=int, default=200, help="the number of histology images to train the explainer on"
+    )
+    parser.add_argument("--tested", type=int, default=6, help="the number of images of other patients to compare on")
+    parser.add_argument(
+        "--reference", type=int, default=1024, help="the number of forwards for the reference Shapley values"
+    )
+    parser.add_argument("--remark", default="", help="a remark on the circumstances of the run, printed with its times")
+    parser.add_argument("--docs", type=Path, default=None, help="also write the text to this file")
+    parser.add_argument("--small", action="store_true", help="use generated tissue; takes seconds")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.histology:
         case = of_histology(given.histology, given.data, n_train=given.images, n_test=given.tested)
-        found = compare(case, epochs=80, n_masks=40, budgets=(128, 256), reference=given.reference)
+        comparison = compare(case, epochs=80, n_masks=40, budgets=(128, 256), reference=given.reference)
     elif given.small:
         case = generated(given.out, n_patients=16, n_test=6, grid=3)
-        found = compare(case, epochs=60, n_masks=64, budgets=(32, 128), reference=2**9)
+        comparison = compare(case, epochs=60, n_masks=64, budgets=(32, 128), reference=2**9)
     else:
         case = generated(given.out, n_patients=160, n_test=40, grid=4)
-        found = compare(case, epochs=60, n_masks=256, budgets=(64, 256, 1024), reference=2**15)
+        comparison = compare(case, epochs=60, n_masks=256, budgets=(64, 256, 1024), reference=2**15)
     sizes = f"--images {given.images} --tested {given.tested} --reference {given.reference}"
-    found["command"] = f"make amortised HISTOLOGY=FOLDER ARGS='{sizes}'" if given.histology else "make amortised"
-    found["remark"] = given.remark
-    write_text(given.out / "amortised.json", json.dumps(found, indent=1) + "\n")
+    comparison["command"] = f"make amortised HISTOLOGY=FOLDER ARGS='{sizes}'" if given.histology else "make amortised"
+    comparison["remark"] = given.remark
+    write_text(given.out / "amortised.json", json.dumps(comparison, indent=1) + "\n")
     for path in filter(None, (given.out / "amortised.md", given.docs)):
-        write_text(path, markdown(found))
-    print(markdown(found))
+        write_text(path, markdown(comparison))
+    print(markdown(comparison))
 
 
 if __name__ == "__main__":

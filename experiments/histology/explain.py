@@ -1,8 +1,9 @@
-"""Stage 2: Algorithm 1 on a few held-out images, and the default plan at 1/20 of its budget on many, with all metrics.
+"""Stage 2: run Algorithm 1 on a few held-out images, and the default plan at 1/20 of its budget on many.
 
 python experiments/histology/explain.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]   (after train.py)
 
-Files: paper/NUMBER.gralis for every image of Algorithm 1; study/ is the folder of a `gralis.bench` run, with ledgers.
+It writes paper/NUMBER.gralis for every image of Algorithm 1, and study/, the folder of a `gralis.bench` run with
+ledgers and all metrics.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ from network import build
 from setting import Setting, claimed, read_json
 
 import gralis
-from gralis.bench import Item, Pictures, Study, run, write_tables
-from gralis.bench.source import read_labels
+from gralis.bench import Item, Pictures, Study, read_labels, run, write_tables
 from gralis.files.images import Preprocessing
 from gralis.problem import Problem
 
 
 def held_out(setting: Setting) -> Labels:
-    """The images of the study, in its order; Algorithm 1 has the first of them."""
+    """The images of the study in order. Algorithm 1 uses the first of them."""
     labels = read_labels(folder(setting) / "labels.csv")
     return spread(split(labels, setting.test_share, setting.seed)[1], setting.n_images, setting.seed)
 
@@ -50,7 +50,7 @@ def study(setting: Setting, budget: int) -> Study:
 
 
 def algorithm_1(setting: Setting, model: Any, item: Item) -> gralis.Explanation:
-    """30 permutations in antithetic pairs, every prefix a ray, 10 midpoints on each: 7 500 gradients for 25 regions."""
+    """Algorithm 1 with antithetic pairs: 30 permutations and 10 midpoints take 7 500 gradients for 25 regions."""
     assert item.features is not None
     return gralis.explain(
         model,
@@ -67,20 +67,20 @@ def algorithm_1(setting: Setting, model: Any, item: Item) -> gralis.Explanation:
 
 
 def explain(setting: Setting) -> list[dict[str, Any]]:
-    """What is not there yet."""
+    """Compute the explanations that do not exist yet."""
     images, make = source(setting), make_model(setting)
     model = make()
     setting.path("paper").mkdir(exist_ok=True)
     for number in range(min(setting.n_paper, len(images.names()))):
         path = setting.path("paper", f"{number}.gralis")
         if not path.is_file():
-            found = algorithm_1(setting, model, images.load(number))
-            found.save(path)
-            print(f"Algorithm 1, image {number}: {found.cost.n_gradients} gradients", flush=True)
+            explanation = algorithm_1(setting, model, images.load(number))
+            explanation.save(path)
+            print(f"Algorithm 1, image {number}: {explanation.cost.n_gradients} gradients", flush=True)
     features = images.load(0).features
     assert features is not None
-    asked = study(setting, setting.budget(features.n_features))
-    records = run(asked, images, make, setting.path("study"), workers=setting.workers, keep_ledgers=True)
+    settings = study(setting, setting.budget(features.n_features))
+    records = run(settings, images, make, setting.path("study"), workers=setting.workers, keep_ledgers=True)
     write_tables(records, setting.path("study"))
     return records
 

@@ -1,4 +1,4 @@
-"""The figures of the page: PNG files drawn from the tables, never from the pictures themselves."""
+"""The figures of the page: PNG files drawn from the tables, not from the pictures."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from typing import Any
 import numpy as np
 
 from gralis.bench.statistics import Mean
-from gralis.storage.container import write_whole
+from gralis.storage import write_whole
 from gralis.views.charts import GREY, INK, LINES
 from gralis.views.plots import new_figure
 
 SHOWN = ("deletion", "insertion", "road_morf", "road_lerf")
 
 
-def save(path: Path, draw: Callable[..., None], *given: Any, size: tuple[float, float] = (9.0, 2.9)) -> Path:
-    """A figure drawn by `draw(figure, ...)`."""
+def save(path: Path, draw: Callable[..., None], *content: Any, size: tuple[float, float] = (9.0, 2.9)) -> Path:
+    """Save a figure that `draw(figure, ...)` draws."""
     figure = new_figure(*size)
-    draw(figure, *given)
+    draw(figure, *content)
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_whole(path, lambda temporary: figure.savefig(temporary, format="png", dpi=110))
 
 
-def methods(figure: Any, found: Sequence[Mean]) -> None:
-    """Means with 95% intervals, a panel for each metric."""
-    shown = [metric for metric in SHOWN if any(one.metric == metric for one in found)]
+def methods(figure: Any, averages: Sequence[Mean]) -> None:
+    """Means with 95% intervals, one panel for each metric."""
+    shown = [metric for metric in SHOWN if any(one.metric == metric for one in averages)]
     axes = np.atleast_1d(figure.subplots(1, max(1, len(shown)), sharey=True))
     for ax, metric in zip(axes, shown, strict=False):
-        own = [one for one in found if one.metric == metric][::-1]
-        for place, one in enumerate(own):
+        of_metric = [one for one in averages if one.metric == metric][::-1]
+        for place, one in enumerate(of_metric):
             ours = one.method.startswith("gralis")
             ax.plot([one.low, one.high], [place, place], color=LINES[5] if ours else INK, linewidth=1.4)
             ax.plot(one.mean, place, "o", color=LINES[5] if ours else INK, markersize=4)
-        ax.set_yticks(range(len(own)), [one.method for one in own], fontsize="small")
-        ax.set_title(f"{metric} ({own[0].better} is better)", fontsize="small")
+        ax.set_yticks(range(len(of_metric)), [one.method for one in of_metric], fontsize="small")
+        ax.set_title(f"{metric} ({of_metric[0].better} is better)", fontsize="small")
         _plain(ax)
 
 
-def residual(figure: Any, found: Sequence[dict[str, Any]]) -> None:
-    """Every image's residual, as the sum of its parts."""
-    parts = {name: np.array([one["parts"][name][0] for one in found]) for name in found[0]["parts"]}
+def residual(figure: Any, studied: Sequence[dict[str, Any]]) -> None:
+    """The residual of every image, as the sum of its parts."""
+    parts = {name: np.array([one["parts"][name][0] for one in studied]) for name in studied[0]["parts"]}
     order = np.argsort(parts["observed"])
     ax = figure.subplots()
     up, down = np.zeros(len(order)), np.zeros(len(order))
     for name, colour in (("path", LINES[0]), ("kernel", LINES[1]), ("numerical", LINES[2])):
-        own = parts[name][order]
-        start = np.where(own >= 0, up, down)
-        ax.bar(range(len(order)), own, bottom=start, color=colour, label=name, width=0.85)
-        up, down = up + np.maximum(own, 0), down + np.minimum(own, 0)
+        sizes = parts[name][order]
+        start = np.where(sizes >= 0, up, down)
+        ax.bar(range(len(order)), sizes, bottom=start, color=colour, label=name, width=0.85)
+        up, down = up + np.maximum(sizes, 0), down + np.minimum(sizes, 0)
     ax.plot(range(len(order)), parts["observed"][order], "o", color=INK, markersize=3, label="observed")
     ax.axhline(0, color=GREY, linewidth=0.8)
     ax.set_xlabel("image, by its residual")
@@ -58,13 +58,13 @@ def residual(figure: Any, found: Sequence[dict[str, Any]]) -> None:
     _plain(ax)
 
 
-def over_sigma(figure: Any, found: Sequence[dict[str, Any]]) -> None:
+def over_sigma(figure: Any, studied: Sequence[dict[str, Any]]) -> None:
     """Residual and error, agreement with both limits, deletion and insertion, over sigma."""
-    names = [line["sigma"] for line in found[0]["lines"]]
+    names = [line["sigma"] for line in studied[0]["lines"]]
     panels = (("residual", "error"), ("with_single", "with_uniform"), ("deletion", "insertion"))
     for ax, kinds in zip(figure.subplots(1, 3), panels, strict=True):
         for kind, colour in zip(kinds, LINES, strict=False):
-            table = np.array([[_or_nan(line[kind]) for line in one["lines"]] for one in found])
+            table = np.array([[_or_nan(line[kind]) for line in one["lines"]] for one in studied])
             _band(
                 ax,
                 range(len(names)),
@@ -78,12 +78,12 @@ def over_sigma(figure: Any, found: Sequence[dict[str, Any]]) -> None:
         _plain(ax)
 
 
-def over_regions(figure: Any, found: Sequence[dict[str, Any]]) -> None:
+def over_regions(figure: Any, studied: Sequence[dict[str, Any]]) -> None:
     """Deletion and insertion, residual and error, over the number of regions."""
-    at = np.mean([[line["regions"] for line in one["lines"]] for one in found], axis=0)
+    at = np.mean([[line["regions"] for line in one["lines"]] for one in studied], axis=0)
     for ax, kinds in zip(figure.subplots(1, 2), (("deletion", "insertion"), ("residual", "error")), strict=True):
         for kind, colour in zip(kinds, LINES, strict=False):
-            table = np.array([[_or_nan(line[kind]) for line in one["lines"]] for one in found])
+            table = np.array([[_or_nan(line[kind]) for line in one["lines"]] for one in studied])
             _band(ax, at, table, colour, kind)
         ax.set_xscale("log")
         ax.set_xticks(at, [f"{n:.0f}" for n in at])

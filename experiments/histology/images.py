@@ -1,4 +1,4 @@
-"""The images: a folder with labels.csv (file, label, patient), split by patient; or generated ones."""
+"""The images: a folder with labels.csv (file, label, patient), split by patient, or generated images."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from PIL import Image
 from setting import Setting
 
-from gralis.bench.source import read_labels
+from gralis.bench import read_labels
 from gralis.files.images import Preprocessing
 
 Labels = Sequence[dict[str, str]]
 
 
 def folder(setting: Setting) -> Path:
-    """Where the pictures are: DATA itself, or what a zip in it holds, unpacked once."""
+    """The folder of the pictures: DATA itself, or the content of a zip in DATA, which is unpacked once."""
     if not setting.data:
         return generate(setting.path("generated"), setting.seed)
     data = Path(setting.data)
@@ -35,18 +35,18 @@ def folder(setting: Setting) -> Path:
         unpacked.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(packed[0]) as archive:
             archive.extractall(unpacked)
-        (unpacked / "labels.csv").write_bytes((data / "labels.csv").read_bytes())  # last: it says that all is there
+        (unpacked / "labels.csv").write_bytes((data / "labels.csv").read_bytes())  # last: it marks the folder complete
     return unpacked
 
 
 def split(labels: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
-    """Training and held-out images: no patient is in both; `share` of the patients of each class are held out."""
+    """Training and held-out images. No patient is in both; `share` of the patients of each class are held out."""
     by_patient: dict[str, list[str]] = {}
     for row in labels:
         by_patient.setdefault(row["patient"], []).append(row["label"])
     of_class: dict[str, list[str]] = {}
-    for patient, own in sorted(by_patient.items()):
-        of_class.setdefault(Counter(own).most_common(1)[0][0], []).append(patient)
+    for patient, labels_of in sorted(by_patient.items()):
+        of_class.setdefault(Counter(labels_of).most_common(1)[0][0], []).append(patient)
     held_out: set[str] = set()
     for number, (_, patients) in enumerate(sorted(of_class.items())):
         order = np.random.default_rng([seed, number]).permutation(len(patients))
@@ -55,23 +55,23 @@ def split(labels: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
 
 
 def spread(labels: Labels, n: int, seed: int) -> Labels:
-    """n images from as many patients as there are: one of each in turn."""
+    """n images from as many patients as possible, taken from the patients in turn."""
     rng = np.random.default_rng([seed, 77])
     by_patient: dict[str, list[dict[str, str]]] = {}
     for row in labels:
         by_patient.setdefault(row["patient"], []).append(row)
-    queues = [[own[i] for i in rng.permutation(len(own))] for own in by_patient.values()]
+    queues = [[rows[i] for i in rng.permutation(len(rows))] for rows in by_patient.values()]
     queues = [queues[i] for i in rng.permutation(len(queues))]
-    found: list[dict[str, str]] = []
-    while len(found) < n and any(queues):
+    chosen: list[dict[str, str]] = []
+    while len(chosen) < n and any(queues):
         for queue in queues:
-            if queue and len(found) < n:
-                found.append(queue.pop())
-    return found
+            if queue and len(chosen) < n:
+                chosen.append(queue.pop())
+    return chosen
 
 
 def pixels(where: Path, labels: Labels, side: int, cache: Path) -> NDArray[np.uint8]:
-    """All pictures, (n, side, side, 3); read once, then from a file."""
+    """All pictures, (n, side, side, 3). They are read once and then cached in a file."""
     name = hashlib.sha256(repr([side, *(row["file"] for row in labels)]).encode()).hexdigest()[:12]
     path = cache / f"pixels-{name}.npy"
     if not path.is_file():
@@ -81,12 +81,12 @@ def pixels(where: Path, labels: Labels, side: int, cache: Path) -> NDArray[np.ui
         temporary = path.with_suffix(".part.npy")
         np.save(temporary, table)
         temporary.rename(path)
-    found: NDArray[np.uint8] = np.load(path, mmap_mode="r")
-    return found
+    images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
+    return images
 
 
 def generate(where: Path, seed: int, n_patients: int = 12, per_patient: int = 8, side: int = 48) -> Path:
-    """Pink tissue with pale nuclei; a malignant one has a dense dark cluster somewhere. Patients differ in tint."""
+    """Pink tissue with pale nuclei. Malignant tissue has a dense dark cluster somewhere. Patients differ in tint."""
     if (where / "labels.csv").is_file():
         return where
     where.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The networks: MONAI's DenseNet-121, and a small one for generated images."""
+"""The networks: MONAI's DenseNet-121, and a small network for generated images."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import nn
 
 
 def build(name: str, n_classes: int, weights: str = "") -> nn.Module:
-    """The network by its name, with the weights that training left, in eval mode."""
+    """The network with this name in eval mode, with the trained weights if a file is given."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = tiny(n_classes) if name == "tiny" else densenet(n_classes)
@@ -32,9 +32,9 @@ def tiny(n_classes: int) -> nn.Module:
 
 
 def start_from(network: nn.Module, path: str) -> int:
-    """Copy what fits from a state dict with torchvision's or MONAI's names; how many tensors it was.
+    """Copy the tensors that fit from a state dict with torchvision's or MONAI's names; return their number.
 
-    The last layer stays as it was drawn: its classes are others.
+    The last layer keeps its random weights, because its classes are different.
     """
     given = torch.load(path, map_location="cpu", weights_only=True)
     own = network.state_dict()

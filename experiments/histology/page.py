@@ -1,8 +1,8 @@
-"""Stage 4: everything on one page, and the same numbers and figures as text for the documentation.
+"""Stage 4: write all results to one page, and the same numbers and figures as text for the documentation.
 
 python experiments/histology/page.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]   (after studies.py)
 
-Files: page.html, histology.md, figures/. No number is written by hand.
+It writes page.html, histology.md and figures/. No number is written by hand.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from setting import Setting, claimed, read_json
 from studies import read
 
 from gralis.bench import comparisons, complaints, means, rows, run, write_page
-from gralis.bench.page import html_table, number
 from gralis.bench.text import losses, markdown_table, overview
-from gralis.storage.container import write_text
+from gralis.storage import write_text
+from gralis.views.html_parts import html_table, number
 
 PARTS = ("observed", "path", "numerical", "kernel")
 LIMITS = ("singles", "gralis", "gralis_uniform")
-IDC_AND_PCAM = """The companion's figures on IDC and PCam cannot be reproduced from what is at hand: patches of two IDC
-patients and five PCam patches. Two patients cannot be split into training and test so that the test says anything
-about a third, and five patches rank no methods. Given the whole data sets, as a folder with labels.csv (file, label,
-patient), a frozen backbone with a linear probe and the same study are one command each:"""
+IDC_AND_PCAM = """The figures of the companion paper on IDC and PCam cannot be reproduced from the data at hand, which
+are patches of two IDC patients and five PCam patches. Two patients cannot be split into training and test patients so
+that the test says anything about a third patient, and five patches cannot rank methods. If you have the whole data
+sets, as a folder with labels.csv (file, label, patient), one command each runs the same study with a frozen backbone
+and a linear probe:"""
 COMMANDS = (
     "make histology DATA=idc OUT=idc-output ARGS='--probe 1 --weights densenet121.pt --side 224'",
     "make histology DATA=pcam OUT=pcam-output ARGS='--probe 1 --weights densenet121.pt --side 224'",
@@ -43,7 +44,7 @@ COMMANDS = (
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what it says, a table, and perhaps a figure."""
+    """A heading, a paragraph, a table and an optional figure."""
 
     heading: str
     says: str
@@ -76,10 +77,11 @@ def page(setting: Setting) -> None:
     sections += [one for one in (sigma(setting), granularity(setting), clock(setting, trained, records)) if one]
     test, n_done = trained["test"], sum("error" not in record for record in records)
     about = [
-        f"{n_done} held-out images of {len({row['patient'] for row in images.labels})} patients, "
-        f"{len(known.methods)} methods over the same superpixels. Methods explain the logit of the predicted class, "
-        "curves follow its probability. Patients are what is independent: their images are averaged first.",
-        f"The network is right on {test['accuracy']:.1%} of {test['images']} images of patients it has not seen.",
+        f"The study has {n_done} held-out images of {len({row['patient'] for row in images.labels})} patients and "
+        f"{len(known.methods)} methods over the same superpixels. The methods explain the logit of the predicted "
+        "class; the curves follow its probability. Only patients are independent, so the images of each patient are "
+        "averaged first.",
+        f"The network is right on {test['accuracy']:.1%} of {test['images']} images of patients that it has not seen.",
         *(f"Failed: {complaint}." for complaint in complaints(records)),
     ]
     facts = {
@@ -106,19 +108,19 @@ def training(trained: dict[str, Any]) -> Section:
     start = (
         f"from {trained['weights']} ({trained['n_copied']} tensors fit)"
         if trained["n_copied"]
-        else "from drawn weights"
+        else "from random weights"
     )
     says = (
-        f"Trained {start} on {trained['train']['images']} images of {trained['train']['patients']} patients, "
-        f"{len(trained['history'])} epochs, fixed beforehand; tested on {test['images']} images of "
-        f"{test['patients']} others."
+        f"The network was trained {start} on {trained['train']['images']} images of "
+        f"{trained['train']['patients']} patients. The number of epochs, {len(trained['history'])}, was fixed "
+        f"beforehand. It was tested on {test['images']} images of {test['patients']} other patients."
     )
     if "auc_low" in test:
-        says += f" Over patients the 95% interval of their AUC is {test['auc_low']:.2f} to {test['auc_high']:.2f}."
+        says += f" The 95% interval of the AUC over these patients is {test['auc_low']:.2f} to {test['auc_high']:.2f}."
         if test["auc_low"] <= 0.5 <= test["auc_high"]:
             says += (
-                " That is no better than guessing could be: what follows is about how faithfully the predictions of "
-                "this network are explained, not about tissue."
+                " This interval includes guessing. The following results are therefore about how faithfully the "
+                "predictions of this network are explained, not about tissue."
             )
     seen = {name: trained["train"].get(name, float("nan")) for name in names}
     lines = [(name.replace("_", " "), float(test[name]), float(seen[name])) for name in names if name in test]
@@ -126,56 +128,57 @@ def training(trained: dict[str, Any]) -> Section:
 
 
 def algorithm_1(setting: Setting) -> Section | None:
-    """Both plans on the same images; the checksum shows the quadrature's bias."""
-    found = read(setting, "paper")
+    """Both plans on the same images. The checksum shows the bias of the quadrature."""
+    studied = read(setting, "paper")
     lines = []
-    for index, one in enumerate(found):
+    for index, one in enumerate(studied):
         for name in ("algorithm_1", "shared"):
             e = one[name]
             if e is not None:
                 check = e["checksum"] or {"mean": float("nan"), "rms": float("nan")}
-                own = (index, name.replace("_", " "), e["n_gradients"], e["seconds"])
+                start = (index, name.replace("_", " "), e["n_gradients"], e["seconds"])
                 same = one.get("rank_correlation", float("nan")) if name == "shared" else float("nan")
                 parts = ("{:.3g} ± {:.2g}".format(*e["parts"][part]) for part in PARTS)
-                lines.append((*own, *parts, check["mean"], check["rms"], e["B"], same))
+                lines.append((*start, *parts, check["mean"], check["rms"], e["B"], same))
     says = (
-        f"{setting.n_permutations} permutations in antithetic pairs, {setting.n_nodes} midpoints on every ray, sigma "
-        f"{setting.sigma}; beside it the default plan. Residuals, with 95% half-widths, are relative to "
-        "|F(x) - F(x')|. The checksum of a "
-        "ray is the sum of its values - v(T), zero for exact quadrature: with fixed nodes its mean is bias, with "
-        "random nodes chance."
+        f"Algorithm 1 ran with {setting.n_permutations} permutations in antithetic pairs, {setting.n_nodes} midpoints "
+        f"on every ray and sigma {setting.sigma}. The table compares it with the default plan. Residuals, with 95% "
+        "half-widths, are relative to |F(x) - F(x')|. The checksum of a ray is the sum of its values minus v(T). It is "
+        "zero for exact quadrature. With fixed nodes its mean is a bias; with random nodes it is chance."
     )
     head = ("image", "plan", "gradients", "seconds", *PARTS, "checksum mean", "rms", "B", "rank correlation")
     return Section("Algorithm 1", says, head, lines) if lines else None
 
 
 def residual(setting: Setting) -> Section | None:
-    found = read(setting, "residual")
-    if not found:
+    studied = read(setting, "residual")
+    if not studied:
         return None
     lines = []
     for part in PARTS:
-        values = np.array([one["parts"][part][0] for one in found])
-        half = np.array([one["parts"][part][1] for one in found])
+        values = np.array([one["parts"][part][0] for one in studied])
+        half = np.array([one["parts"][part][1] for one in studied])
         clear = float(np.mean(np.abs(values) > half))
         lines.append(
             (part, float(np.median(values)), float(values.mean()), *np.quantile(values, (0.1, 0.9)).tolist(), clear)
         )
-    B = np.array([one["B"] for one in found])
-    sizes = np.array([[abs(one["parts"][part][0]) for part in PARTS[1:]] for one in found])
+    B = np.array([one["B"] for one in studied])
+    sizes = np.array([[abs(one["parts"][part][0]) for part in PARTS[1:]] for one in studied])
     shares = np.median(sizes / np.maximum(sizes.sum(1, keepdims=True), 1e-300), axis=0)
     says = (
-        f"observed = path + numerical + kernel, on {len(found)} images, relative to |F(x) - F(x')|. Path: what "
-        "straight paths of coalitions leave out; numerical: quadrature and sampling; kernel: what locality moves. In "
-        f"size the three make up {shares[0]:.0%}, {shares[1]:.0%} and {shares[2]:.0%} (medians over the images). The "
-        "constant B of the bounds, measured on the same ledgers (from below): "
-        f"median {np.median(B):.3g}, largest {B.max():.3g}."
+        f"The residual is observed = path + numerical + kernel, on {len(studied)} images, relative to |F(x) - F(x')|. "
+        "The path part is what straight paths of coalitions leave out. The numerical part comes from quadrature and "
+        "sampling. The kernel part is the effect of locality. In size, the three parts make up "
+        f"{shares[0]:.0%}, {shares[1]:.0%} and {shares[2]:.0%} (medians over the images). The constant B of the "
+        "bounds, measured from below on the same ledgers, has "
+        f"median {np.median(B):.3g} and maximum {B.max():.3g}."
     )
-    own = [one["B"] for one in read(setting, "bound")]
-    if own:
-        says += f" By a pass of its own on {len(own)} images: {', '.join(f'{b:.3g}' for b in own)}."
+    calibrated = [one["B"] for one in read(setting, "bound")]
+    if calibrated:
+        bounds = ", ".join(f"{b:.3g}" for b in calibrated)
+        says += f" A separate calibration pass on {len(calibrated)} images gave {bounds}."
     head = ("part", "median", "mean", "10%", "90%", "share of images where it is not 0 at 95%")
-    drawn = figures.save(setting.path("figures", "histology-residual.png"), figures.residual, found)
+    drawn = figures.save(setting.path("figures", "histology-residual.png"), figures.residual, studied)
     return Section("The residual in its parts", says, head, lines, drawn)
 
 
@@ -190,44 +193,53 @@ def limits(records: list[dict[str, Any]]) -> Section:
         ps = [tests.get(frozenset(("gralis", other))) for other in ("singles", "gralis_uniform")]
         better = known[metric, "gralis"].better if (metric, "gralis") in known else ""
         lines.append((f"{metric} ({better})", *values, *(t.p_holm if t else float("nan") for t in ps)))
-    says = "The paper's own test of its motivation: each feature alone, coalitions near x, all coalitions alike."
+    says = (
+        "The paper proposes this test of its motivation. It compares each feature alone, coalitions weighted by the "
+        "kernel, and all coalitions with Shapley's weights."
+    )
     head = ("metric", "sigma -> 0", "finite sigma", "sigma -> infinity", "p against 0", "p against infinity")
     return Section("Sigma to 0, finite, to infinity", says, head, lines)
 
 
 def sigma(setting: Setting) -> Section | None:
-    found = read(setting, "sigma")
+    studied = read(setting, "sigma")
     names = ("residual", "error", "with_single", "with_uniform", "deletion", "insertion")
-    if not found:
+    if not studied:
         return None
     lines = []
-    for index, first in enumerate(found[0]["lines"]):
-        of_all = [[one["lines"][index][name] for one in found] for name in names]
-        means_of = [float(np.mean([v for v in own if v is not None] or [np.nan])) for own in of_all]
+    for index, first in enumerate(studied[0]["lines"]):
+        of_all = [[one["lines"][index][name] for one in studied] for name in names]
+        means_of = [float(np.mean([v for v in values if v is not None] or [np.nan])) for values in of_all]
         lines.append((first["sigma"], *means_of))
-    says = f"Means over {len(found)} images, every sigma from one ledger per image; correlations are of ranks."
+    says = (
+        f"The table has means over {len(studied)} images. Each image has one ledger for every sigma. Correlations are "
+        "rank correlations."
+    )
     head = ("sigma", "residual", "error", "with sigma -> 0", "with sigma -> infinity", "deletion", "insertion")
-    drawn = figures.save(setting.path("figures", "histology-sigma.png"), figures.over_sigma, found)
+    drawn = figures.save(setting.path("figures", "histology-sigma.png"), figures.over_sigma, studied)
     return Section("The width of the kernel", says, head, lines, drawn)
 
 
 def granularity(setting: Setting) -> Section | None:
-    found = read(setting, "scales")
-    if not found:
+    studied = read(setting, "scales")
+    if not studied:
         return None
     names = ("regions", "gradients", "deletion", "insertion", "residual", "error", "seconds")
     lines = []
-    for index, first in enumerate(found[0]["lines"]):
+    for index, first in enumerate(studied[0]["lines"]):
         lines.append(
-            (first["asked"], *(float(np.mean([one["lines"][index][name] for one in found])) for name in names))
+            (first["asked"], *(float(np.mean([one["lines"][index][name] for one in studied])) for name in names))
         )
-    says = f"Means over {len(found)} images; deletion and insertion by pixels, as shares of F(x) - F(x')."
-    drawn = figures.save(setting.path("figures", "histology-regions.png"), figures.over_regions, found)
-    return Section("The number of regions", says, ("asked", *names), lines, drawn)
+    says = (
+        f"The table has means over {len(studied)} images. Deletion and insertion work on pixels and are shares of "
+        "F(x) - F(x')."
+    )
+    drawn = figures.save(setting.path("figures", "histology-regions.png"), figures.over_regions, studied)
+    return Section("The number of regions", says, ("requested", *names), lines, drawn)
 
 
 def clock(setting: Setting, trained: dict[str, Any], records: list[dict[str, Any]]) -> Section:
-    """Where the time went, in seconds of one process each."""
+    """The time that each stage took, in seconds of one process."""
     spent: dict[str, float] = {"training": trained["seconds"]}
     for record in records:
         for what, seconds in record.get("timings", {}).items():
@@ -239,18 +251,21 @@ def clock(setting: Setting, trained: dict[str, Any], records: list[dict[str, Any
     machine = f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}"
     return Section(
         "Time",
-        f"{machine}; the study took {total:.0f} s in all processes together. {setting.remark}".strip(),
-        ("what", "seconds"),
+        f"The machine has {machine}. The study took {total:.0f} s in all processes together. {setting.remark}".strip(),
+        ("stage", "seconds"),
         lines,
     )
 
 
 def markdown(setting: Setting, records: list[dict[str, Any]], about: list[str], sections: list[Section]) -> str:
     table = rows(records)
-    found = means(table)
-    says = "Means over patients with 95% half-widths; the page has curves, intervals and tests between all methods."
-    drawn = figures.save(setting.path("figures", "histology-methods.png"), figures.methods, found)
-    methods = Section("Methods and metrics", says, *overview(found), drawn)
+    averages = means(table)
+    says = (
+        "The table has means over patients with 95% half-widths. The page has curves, intervals and tests between all "
+        "methods."
+    )
+    drawn = figures.save(setting.path("figures", "histology-methods.png"), figures.methods, averages)
+    methods = Section("Methods and metrics", says, *overview(averages), drawn)
     given = {"DATA": setting.data, "WEIGHTS": setting.weights}
     words = [f"{name}={Path(value).name}" for name, value in given.items() if value]
     command = " ".join([f"make histology{'' if setting.data else '-small'}", *words])

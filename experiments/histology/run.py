@@ -1,4 +1,4 @@
-"""All stages, one after the other; what is done is not done again, so a run that was stopped goes on.
+"""Run all stages in order. Finished work is not repeated, so a run that was stopped continues.
 
 python experiments/histology/run.py --data FOLDER --out OUT [--weights STATE_DICT]
 python experiments/histology/run.py --small --out OUT

@@ -1,4 +1,4 @@
-"""What the experiment is: one value, on the command line and in the files of every stage."""
+"""The setting of the experiment: one value for the command line and for the files of every stage."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Setting:
-    """The paper's setting on real images; `small` is the same on generated ones with a small network.
+    """The paper's setting on real images; `small` is the same on generated images with a small network.
 
-    128 pixels: the largest square in a picture of 350 x 230 is 230, and a nucleus at 400X is still some ten pixels wide
-    after it; 30 regions have some 550 pixels each. Everything costs a third of what it does at 224, which is what
-    brings Algorithm 1's 7 500 gradients an image, and the whole page, within reach of two cores.
+    The images have 128 pixels on a side. The largest square in a picture of 350 x 230 has a side of 230, and a nucleus
+    at 400X is still some ten pixels wide after scaling. With 30 regions, each region has some 550 pixels. Everything
+    costs a third of what it costs at 224 pixels. This makes Algorithm 1, with 7 500 gradients per image, and the whole
+    page feasible on two cores.
     """
 
     data: str = ""  # a folder with labels.csv and the pictures (or a zip of them)
@@ -30,9 +31,9 @@ class Setting:
     epochs: int = 20
     batch: int = 16
     rate: float = 3e-4
-    probe: int = 0  # 1: the backbone stays as it is, only the last layer is trained
-    n_images: int = 40  # held out, scored by all metrics
-    n_paper: int = 3  # by Algorithm 1
+    probe: int = 0  # 1: train only the last layer and keep the backbone frozen
+    n_images: int = 40  # held-out images, scored by all metrics
+    n_paper: int = 3  # images explained by Algorithm 1
     segments: int = 30
     compactness: float = 50.0
     n_permutations: int = 30
@@ -41,24 +42,24 @@ class Setting:
     share: int = 20  # the default plan has 1 / share of Algorithm 1's budget
     repeats_on: int = 3
     n_repeats: int = 3
-    n_curves: int = 10  # images whose deletion is followed over sigma
+    n_curves: int = 10  # images whose deletion is computed for every sigma
     scales: tuple[int, ...] = (10, 20, 30, 50, 100, 200)
     sigmas: tuple[float, ...] = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 3.0)
     seed: int = 0
     workers: int = os.cpu_count() or 1
-    remark: str = ""  # on the circumstances of the run, printed with its times
-    docs: str = ""  # also write the text here, e.g. docs/experiments/histology.md
+    remark: str = ""  # about the circumstances of the run; printed with its times
+    docs: str = ""  # also write the text to this file, e.g. docs/experiments/histology.md
 
     def path(self, *parts: str) -> Path:
         return Path(self.out, *parts)
 
     def budget(self, n_features: int) -> int:
-        """The default plan's: a twentieth of 30 permutations x n regions x 10 nodes; 375 for 25 regions."""
+        """The budget of the default plan: by default a twentieth of 30 permutations x n regions x 10 nodes."""
         whole = self.n_permutations * n_features * self.n_nodes
         return max(self.least_budget(n_features), whole // self.share)
 
     def least_budget(self, n_features: int) -> int:
-        """A pilot, and a few rays for every region."""
+        """Enough for a pilot and a few rays for every region."""
         return 6 * n_features + 32
 
 
@@ -83,9 +84,9 @@ SMALL: dict[str, Any] = {
 
 
 def read_setting(description: str | None) -> Setting:
-    """From the command line: --small, and every field by its name."""
+    """The setting from the command line: --small, and an option for every field."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--small", action="store_true", help="generated images, a small network: minutes")
+    parser.add_argument("--small", action="store_true", help="use generated images and a small network; takes minutes")
     for field in fields(Setting):
         kind = {"int": int, "float": float}.get(str(field.type), str)
         if "tuple" not in str(field.type):
@@ -96,7 +97,7 @@ def read_setting(description: str | None) -> Setting:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Whole or not at all, so that a stage that was killed is done again."""
+    """Write the file completely or not at all, so that a stage that was killed is repeated."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}")
     temporary.write_text(json.dumps(content, indent=1) + "\n")
@@ -104,43 +105,43 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
 
 
 def claimed(description: str | None) -> Setting:
-    """The setting of the command line, for a folder that is its own."""
+    """The setting from the command line, after a check that its folder belongs to it."""
     setting = read_setting(description)
     claim(setting)
     return setting
 
 
-#: What may change while the results so far stay: where the results are, how many processes, more images.
+#: Fields that may change without making the existing results invalid.
 _FREE = ("out", "docs", "remark", "workers", "n_images", "n_paper", "n_curves")
 _TRAINING = ("network", "side", "test_share", "epochs", "batch", "rate", "probe", "seed")
 
 
 def of_training(setting: Setting) -> dict[str, Any]:
-    """What decides the network."""
+    """The fields that determine the network."""
     return {**{name: getattr(setting, name) for name in _TRAINING}, "weights": Path(setting.weights).name}
 
 
 def claim(setting: Setting) -> None:
-    """The folder is this setting's: what it holds must not be of another."""
+    """Check that the folder holds no results of another setting, and record this one."""
     path = setting.path("setting.json")
     given = {**asdict(setting), "data": _content(setting.data, "labels.csv"), "weights": _content(setting.weights)}
-    asked = json.loads(json.dumps({name: v for name, v in given.items() if name not in _FREE}))
-    known = read_json(path) if path.is_file() else asked
-    for name in asked:
-        if known.get(name, asked[name]) != asked[name]:
+    wanted = json.loads(json.dumps({name: v for name, v in given.items() if name not in _FREE}))
+    known = read_json(path) if path.is_file() else wanted
+    for name in wanted:
+        if known.get(name, wanted[name]) != wanted[name]:
             raise SystemExit(
-                f"{setting.out} was made with {name} = {known[name]!r}, not {asked[name]!r}; use another --out."
+                f"{setting.out} was made with {name} = {known[name]!r}, not {wanted[name]!r}; use another --out."
             )
-    write_json(path, asked)
+    write_json(path, wanted)
 
 
 def _content(place: str, *inside: str) -> str:
-    """The name and the hash of a file that decides the results; where it lies does not."""
+    """The name and the hash of a file that determines the results. Its location does not matter."""
     if not place:
         return ""
     path = Path(place, *inside)

@@ -1,8 +1,8 @@
-"""Stage 3: what the ledgers say. The residual in its parts, B, sigma; then granularity, which needs the model.
+"""Stage 3: study the ledgers (the parts of the residual, B, sigma) and the number of regions, which needs the model.
 
 python experiments/histology/studies.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]   (after explain.py)
 
-Files: studies/*.json, one per study and image; what is there is not made again.
+It writes studies/*.json, one file per study and image. Existing files are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from setting import Setting, claimed, read_json, write_json
 
 import gralis
 from gralis.bench import Item, Store
-from gralis.certificates.calibration import calibrate
+from gralis.certificates import calibrate
 from gralis.faithfulness import deletion, insertion
 from gralis.problem import Problem
 
@@ -48,7 +48,7 @@ def studies(setting: Setting) -> None:
 
 
 def ledger_of(setting: Setting, name: str) -> gralis.Explanation | None:
-    """The explanation of an image that the study kept; None if it failed there."""
+    """The explanation of an image from the study, or None if the image failed."""
     known = Store.read(setting.path("study"))
     path = known.ledger(name)
     return gralis.load(path) if path.is_file() else None
@@ -62,7 +62,7 @@ def parts_of(e: gralis.Explanation) -> dict[str, Any]:
 
 
 def residual(e: gralis.Explanation) -> dict[str, Any]:
-    """From the ledger alone: the parts of the residual, B, and the checksum of Lemma A."""
+    """The parts of the residual, B, and the checksum of Lemma A, from the ledger alone."""
     known = np.isfinite(e.ledger.value) & (e.ledger.nodes_per_ray > 0)
     check = e.ledger.checksum[known]
     return {
@@ -79,28 +79,28 @@ def residual(e: gralis.Explanation) -> dict[str, Any]:
 
 
 def paper(path: Path, ours: gralis.Explanation | None) -> dict[str, Any]:
-    """Algorithm 1 beside the default plan on the same image."""
+    """Algorithm 1 and the default plan on the same image."""
     theirs = gralis.load(path)
-    found = {"algorithm_1": residual(theirs), "shared": None if ours is None else residual(ours)}
+    record = {"algorithm_1": residual(theirs), "shared": None if ours is None else residual(ours)}
     if ours is not None:
-        found["correlation"] = float(np.corrcoef(theirs.values, ours.values)[0, 1])
-        found["rank_correlation"] = float(spearmanr(theirs.values, ours.values).statistic)
-        found["difference"] = float(np.linalg.norm(theirs.values - ours.values) / np.linalg.norm(theirs.values))
-    return found
+        record["correlation"] = float(np.corrcoef(theirs.values, ours.values)[0, 1])
+        record["rank_correlation"] = float(spearmanr(theirs.values, ours.values).statistic)
+        record["difference"] = float(np.linalg.norm(theirs.values - ours.values) / np.linalg.norm(theirs.values))
+    return record
 
 
 def sigma(setting: Setting, model: Any, item: Item, e: gralis.Explanation) -> dict[str, Any]:
-    """Every sigma from one ledger: residual, error, agreement with the limits; then deletion and insertion of each."""
+    """Residual, error, agreement with the limits, deletion and insertion for every sigma, from one ledger."""
     k = Problem.build(model, item.x, target=0).predicted()
     assert isinstance(k, int)
-    asked = {"target": gralis.targets.probability(k), "features": e.features}
+    options = {"target": gralis.targets.probability(k), "features": e.features}
     limits = {"0": e.singles().values, "inf": e.with_kernel(gralis.Uniform()).values}
     lines = []
     for width in ("0", *setting.sigmas, "inf"):
         if width in limits:
             values, error = limits[str(width)], float("nan")
         else:
-            with warnings.catch_warnings():  # that few rays carry a narrow kernel is what the error column says
+            with warnings.catch_warnings():  # few rays carry a narrow kernel; the error column shows it
                 warnings.simplefilter("ignore")
                 one = e.with_kernel(gralis.Gaussian(float(width)))
             values, error = one.values, float(np.sqrt(np.mean(one.stderr**2) / np.mean(one.values**2)))
@@ -111,27 +111,31 @@ def sigma(setting: Setting, model: Any, item: Item, e: gralis.Explanation) -> di
                 "error": None if np.isnan(error) else error,
                 "with_single": float(spearmanr(values, limits["0"]).statistic),
                 "with_uniform": float(spearmanr(values, limits["inf"]).statistic),
-                "deletion": deletion(model, item.x, values, **asked).value,
-                "insertion": insertion(model, item.x, values, **asked).value,
+                "deletion": deletion(model, item.x, values, **options).value,
+                "insertion": insertion(model, item.x, values, **options).value,
             }
         )
     return {"image": item.name, "lines": lines}
 
 
 def bound(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
-    """B by a pass of its own, on independent rays."""
+    """B from a separate calibration pass on independent rays."""
     assert item.features is not None
     budget = setting.budget(item.features.n_features)
     target = Problem.build(model, item.x, target=0).predicted()
     kernel = gralis.Gaussian(setting.sigma)
-    found = calibrate(
+    calibration = calibrate(
         model, item.x, budget=budget, target=target, features=item.features, kernel=kernel, seed=setting.seed + 1
     )
-    return {"B": float(found.slope.max()), "per_feature": found.slope.tolist(), "n_points": found.n_points}
+    return {
+        "B": float(calibration.slope.max()),
+        "per_feature": calibration.slope.tolist(),
+        "n_points": calibration.n_points,
+    }
 
 
 def scales(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
-    """The number of regions varied; the budget grows with them, six gradients for each."""
+    """Explanations with different numbers of regions. The budget grows by six gradients for each region."""
     k = Problem.build(model, item.x, target=0).predicted()
     assert isinstance(k, int)
     lines = []
@@ -164,7 +168,7 @@ def _once(path: Path, make: Callable[[], dict[str, Any]]) -> None:
 
 
 def read(setting: Setting, kind: str) -> list[dict[str, Any]]:
-    """What a study found, image by image."""
+    """The results of a study, image by image."""
     paths = sorted(setting.path("studies").glob(f"{kind}-*.json"), key=lambda p: int(p.stem.rpartition("-")[2]))
     return [read_json(path) for path in paths]
 

@@ -1,9 +1,9 @@
-"""Stage 1: the network, trained on some patients and tested on others.
+"""Stage 1: train the network on some patients and test it on others.
 
 python experiments/histology/train.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]
 
-Files: split.json, checkpoint.pt (after every epoch; a killed run goes on from it), model.pt, training.json.
-The number of epochs is fixed beforehand and the last state is taken: held-out patients decide nothing.
+It writes split.json, checkpoint.pt (after every epoch, so that a killed run continues), model.pt and training.json. The
+number of epochs is fixed beforehand and the last state is used, so the held-out patients influence nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from scipy.stats import rankdata
 from setting import Setting, claimed, of_training, read_json, write_json
 from torch import Tensor, nn
 
-from gralis.bench.source import read_labels
+from gralis.bench import read_labels
 
 Numbers = NDArray[np.float64]
 
 
 def train(setting: Setting) -> dict[str, Any]:
-    """Train, test, write; nothing if it is done already."""
+    """Train and test the network and write the results, unless this is done already."""
     done = setting.path("training.json")
     if done.is_file() and read_json(done)["setting"] == of_training(setting):
         return read_json(done)
@@ -51,7 +51,7 @@ def train(setting: Setting) -> dict[str, Any]:
     history = fit(network, batches, rows, setting)
     torch.save(network.state_dict(), setting.path("model.part"))
     os.replace(setting.path("model.part"), setting.path("model.pt"))
-    found = {
+    record = {
         "setting": of_training(setting),
         "classes": classes,
         "mean": mean.round(4).tolist(),
@@ -63,12 +63,12 @@ def train(setting: Setting) -> dict[str, Any]:
         "seconds_now": round(time.perf_counter() - start, 1),
         **{name: tested(network, batches, part, index) for name, part in (("train", first), ("test", held_out))},
     }
-    write_json(done, found)
-    return found
+    write_json(done, record)
+    return record
 
 
 class Batches:
-    """Pixels as the network sees them."""
+    """Batches of pixels as the network sees them."""
 
     def __init__(self, images: NDArray[np.uint8], truth: Tensor, mean: Numbers, std: Numbers) -> None:
         self.images, self.truth = images, truth
@@ -80,7 +80,7 @@ class Batches:
 
 
 def fit(network: nn.Module, batches: Batches, rows: NDArray[np.int64], setting: Setting) -> list[dict[str, float]]:
-    """AdamW, cosine rate, classes weighted evenly; turned, flipped, zoomed and stained; a checkpoint every epoch."""
+    """Train with AdamW, a cosine rate and evenly weighted classes, on augmented images; save every epoch."""
     network.to(memory_format=torch.channels_last)
     if setting.probe:
         network.requires_grad_(False)
@@ -102,8 +102,8 @@ def fit(network: nn.Module, batches: Batches, rows: NDArray[np.int64], setting: 
             history = state["history"]
     for epoch in range(len(history), setting.epochs):
         start, losses = time.perf_counter(), []
-        rng = np.random.default_rng([setting.seed, epoch])  # of the epoch's own: going on is the same as not stopping
-        network.train(not setting.probe)  # a frozen backbone keeps its statistics, too
+        rng = np.random.default_rng([setting.seed, epoch])  # depends on the epoch only: continuing equals not stopping
+        network.train(not setting.probe)  # a frozen backbone also keeps its batch statistics
         for part in np.array_split(rng.permutation(rows), -(-len(rows) // setting.batch)):
             x, y = batches(part)
             x = zoomed(stained(torch.rot90(x, int(rng.integers(4)), (2, 3)), rng), rng)
@@ -125,9 +125,9 @@ def fit(network: nn.Module, batches: Batches, rows: NDArray[np.int64], setting: 
 
 
 def stained(x: Tensor, rng: np.random.Generator) -> Tensor:
-    """Images as if stained elsewhere: every channel scaled by up to 20% and moved by up to half a deviation.
+    """Vary the stain: scale every channel by up to 20% and shift it by up to half a deviation.
 
-    Slides of one patient share a stain, and a network can tell patients by it.
+    Slides of one patient share a stain, and a network could recognise patients by it.
     """
     shape = (*x.shape[:2], 1, 1)
     gain, shift = rng.uniform(0.8, 1.2, shape), rng.uniform(-0.5, 0.5, shape)
@@ -135,7 +135,7 @@ def stained(x: Tensor, rng: np.random.Generator) -> Tensor:
 
 
 def zoomed(x: Tensor, rng: np.random.Generator) -> Tensor:
-    """A random square of 70 to 100% of the side, the same for the batch, at the size of the whole."""
+    """A random square of 70 to 100% of the side, the same for the whole batch, scaled to the full size."""
     side = x.shape[-1]
     part = int(rng.integers(round(0.7 * side), side + 1))
     top, left = rng.integers(0, side - part + 1, 2)
@@ -153,34 +153,34 @@ def predict(network: nn.Module, batches: Batches, rows: NDArray[np.int64]) -> Nu
 def tested(network: nn.Module, batches: Batches, labels: Labels, index: dict[str, int]) -> dict[str, Any]:
     """How good the network is on these images."""
     rows, patients = np.array([index[row["file"]] for row in labels]), [row["patient"] for row in labels]
-    found = quality(predict(network, batches, rows), batches.truth[rows].numpy(), patients)
-    return {"images": len(rows), "patients": len(set(patients)), **found}
+    scores = quality(predict(network, batches, rows), batches.truth[rows].numpy(), patients)
+    return {"images": len(rows), "patients": len(set(patients)), **scores}
 
 
 def quality(scores: Numbers, truth: NDArray[np.int64], patients: list[str]) -> dict[str, float]:
-    """Accuracy (of images, of classes alike, of patients by their mean score) and the area under the ROC curve."""
+    """Accuracy (over images, balanced over classes, over patients by their mean score) and area under the ROC curve."""
     right = scores.argmax(1) == truth
     per_class = [right[truth == k].mean() for k in np.unique(truth)]
     groups: dict[str, list[int]] = {}
     for i, patient in enumerate(patients):
         groups.setdefault(patient, []).append(i)
-    voted = [scores[own].mean(0).argmax() == np.bincount(truth[own]).argmax() for own in groups.values()]
-    found = {"accuracy": right.mean(), "balanced_accuracy": np.mean(per_class), "patient_accuracy": np.mean(voted)}
+    voted = [scores[images].mean(0).argmax() == np.bincount(truth[images]).argmax() for images in groups.values()]
+    measures = {"accuracy": right.mean(), "balanced_accuracy": np.mean(per_class), "patient_accuracy": np.mean(voted)}
     if scores.shape[1] == 2:
-        found["auc"] = auc(scores[:, 1], truth == 1)
-        found["auc_low"], found["auc_high"] = auc_over_patients(scores[:, 1], truth == 1, list(groups.values()))
-    return {name: round(float(value), 4) for name, value in found.items()}
+        measures["auc"] = auc(scores[:, 1], truth == 1)
+        measures["auc_low"], measures["auc_high"] = auc_over_patients(scores[:, 1], truth == 1, list(groups.values()))
+    return {name: round(float(value), 4) for name, value in measures.items()}
 
 
 def auc_over_patients(
     scores: Numbers, positive: NDArray[np.bool_], groups: Sequence[Sequence[int]], n: int = 2000
 ) -> tuple[float, float]:
-    """A 95% interval of the area, by drawing patients again: images of one patient are not independent.
+    """A 95% interval of the area by resampling patients, because images of one patient are not independent.
 
-    Patients of each class are drawn among themselves, so that no draw has one class only.
+    The patients of each class are resampled separately, so that every draw has both classes.
     """
     rng = np.random.default_rng(0)
-    classes = [[own for own in groups if bool(positive[own[0]]) == kind] for kind in (True, False)]
+    classes = [[images for images in groups if bool(positive[images[0]]) == kind] for kind in (True, False)]
     drawn = []
     for _ in range(n):
         again = [kind[i] for kind in classes for i in rng.integers(len(kind), size=len(kind))]
@@ -191,7 +191,7 @@ def auc_over_patients(
 
 
 def auc(scores: Numbers, positive: NDArray[np.bool_]) -> float:
-    """The chance that a positive scores above a negative, ties counting half."""
+    """The probability that a positive image scores above a negative one; a tie counts half."""
     n, m = int(positive.sum()), int((~positive).sum())
     return float((rankdata(scores)[positive].sum() - n * (n + 1) / 2) / (n * m)) if n and m else float("nan")
 

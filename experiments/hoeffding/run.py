@@ -1,10 +1,11 @@
-"""|phi_i - f_i| as sigma grows: GRALIS averaged over baselines against the Hoeffding terms of the same model.
+"""|phi_i - f_i| as sigma grows: GRALIS averaged over baselines, compared with the Hoeffding terms of the same model.
 
 python experiments/hoeffding/run.py [--out docs/images/hoeffding.png] [--table experiments/hoeffding/table.json]
 
-The theorem (T5) says phi_i = f_i for affine F and x' = E[X]. For other models the paper leaves the gap to a study.
-Single features: phi_i of every sigma, from one ledger. Pairs: the Moebius coefficient of the averaged game, which *is*
-the Hoeffding term for every F under independent inputs, whatever sigma; what is left is the error of the sample.
+Theorem 5 says phi_i = f_i for affine F and x' = E[X]. The paper leaves the gap for other models to a study. For single
+features the script computes phi_i of every sigma from one ledger. For pairs it computes the Moebius coefficient of the
+averaged game, which *is* the Hoeffding term for every square-integrable F under independent inputs. The remaining
+difference is the error of the sample.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ def models() -> dict[str, Callable[[Tensor], Tensor]]:
 
 
 def study(model: Callable[[Tensor], Tensor]) -> dict[str, Any]:
-    """Gaps relative to the root mean square of the Hoeffding terms of the same order."""
+    """The gaps, relative to the root mean square of the first-order Hoeffding terms."""
     rng = np.random.default_rng(0)
     x = torch.from_numpy(rng.uniform(-1, 1, N_FEATURES))
     half = rng.uniform(-1, 1, (N_BASELINES // 2, N_FEATURES))
-    background = np.concatenate([half, -half])  # antithetic: E[X] is met exactly
+    background = np.concatenate([half, -half])  # antithetic, so that the mean is E[X]
     truth = gralis.hoeffding(model, x.numpy(), [(-1.0, 1.0)] * N_FEATURES, max_order=2)
     single = np.array([truth.terms[(i,)] for i in range(N_FEATURES)])
     explanation = gralis.explain(
@@ -71,9 +72,9 @@ def draw(table: dict[str, Any], path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
     places = np.arange(len(SIGMAS))
-    for (name, found), colour in zip(table["models"].items(), ("#0072B2", "#E69F00", "#009E73"), strict=True):
-        axes.plot(places, found["singles"], "o-", color=colour, label=name)
-        axes.axhline(found["moebius_singles"], color=colour, linestyle=":", linewidth=1)
+    for (name, gaps), colour in zip(table["models"].items(), ("#0072B2", "#E69F00", "#009E73"), strict=True):
+        axes.plot(places, gaps["singles"], "o-", color=colour, label=name)
+        axes.axhline(gaps["moebius_singles"], color=colour, linestyle=":", linewidth=1)
     axes.set_xticks(places, [f"{s:g}" if np.isfinite(s) else "uniform" for s in SIGMAS])
     axes.set_xlabel("sigma (relative)")
     axes.set_ylabel("rms of phi_i - f_i, over rms of f_i")
@@ -90,8 +91,8 @@ def main() -> None:
     table = {"sigmas": sigmas, "models": {name: study(model) for name, model in models().items()}}
     arguments.table.write_text(json.dumps(table, indent=1) + "\n")
     draw(table, arguments.out)
-    for name, found in table["models"].items():
-        print(name, *(f"{gap:.3g}" for gap in found["singles"]), f"| Moebius {found['moebius_singles']:.3g}")
+    for name, gaps in table["models"].items():
+        print(name, *(f"{gap:.3g}" for gap in gaps["singles"]), f"| Moebius {gaps['moebius_singles']:.3g}")
 
 
 if __name__ == "__main__":

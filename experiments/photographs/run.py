@@ -1,12 +1,12 @@
-"""EfficientNet-Lite0 on photographs: 8 methods over the same superpixels, scored by every metric, on one page.
+"""EfficientNet-Lite0 on photographs: 8 methods over the same superpixels, scored by 9 metrics, on one page.
 
 python experiments/photographs/run.py --data FOLDER --out OUT [--limit N] [--workers N] [--budget N]
 
-Files: a `gralis.bench` folder with tables, page.html and photographs.md; a run that was stopped goes on. What it
-costs for one photograph of 30 regions, in evaluations of the network: one ledger of `budget` gradients for the six
-methods that read one, and per method 62 forwards for deletion and insertion and 10 for ROAD. The metrics that run
-methods again (max-sensitivity, stability; on 5 photographs) share their ledgers as well: 3 + 2 of them, not 6 times
-as many. Batches of 8 with channels last: a forward takes three quarters of its time in the plain layout.
+The script writes a `gralis.bench` folder with tables, page.html and photographs.md. A run that was stopped continues.
+The cost for one photograph of 30 regions is one ledger of `budget` gradients for all methods that read a ledger, and
+for each method 62 forwards for deletion and insertion and 10 for ROAD. The metrics that run methods again
+(max-sensitivity and stability, on 5 photographs) share their ledgers too: they need 3 + 2 ledgers, not as many for each
+method. Batches have 8 images with channels last: a forward then takes three quarters of its time in the plain layout.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from typing import Any
 
 import torch
 
-from gralis.bench import Pictures, Study, complaints, means, rows, run, write_page, write_tables
-from gralis.bench.source import every_picture
+from gralis.bench import Pictures, Study, complaints, every_picture, means, rows, run, write_page, write_tables
 from gralis.bench.text import losses, markdown_table, overview
 from gralis.demo import load_network
 from gralis.files.images import Preprocessing
-from gralis.storage.container import write_text
+from gralis.storage import write_text
 
 METHODS = (
     *("gralis", "gralis_uniform", "integrated_gradients", "kernel_shap", "lime"),
@@ -48,8 +47,8 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=384)
     parser.add_argument("--segments", type=int, default=30)
     parser.add_argument("--repeats-on", type=int, default=5)
-    parser.add_argument("--remark", default="", help="on the circumstances of the run, printed with its times")
-    parser.add_argument("--docs", type=Path, default=None, help="also write the text here")
+    parser.add_argument("--remark", default="", help="a remark on the circumstances of the run, printed with its times")
+    parser.add_argument("--docs", type=Path, default=None, help="also write the text to this file")
     given = parser.parse_args()
     source = Pictures(
         given.data, every_picture(given.data)[: given.limit], Preprocessing(224, 224, GREY, GREY), given.segments
@@ -65,7 +64,7 @@ def main() -> None:
 
 
 def written(out: Path, records: list[dict[str, Any]], study: Study, seconds: float, remark: str) -> str:
-    """The page; the text of the same tables, with the time that every part took."""
+    """Write the page, and return the text of the same tables with the time that every part took."""
     spent: Counter[str] = Counter()
     for record in records:
         spent.update(record.get("timings", {}))
@@ -74,16 +73,17 @@ def written(out: Path, records: list[dict[str, Any]], study: Study, seconds: flo
     machine = f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}"
     n_done = sum("error" not in record for record in records)
     about = [
-        f"EfficientNet-Lite0 on {n_done} photographs at 224 x 224, {study.budget} gradients for each ledger. "
-        "Methods explain the logit of the predicted class, curves follow its probability.",
-        f"{total:.0f} s of work in all processes ({seconds:.0f} s in this run; {machine}): {shares}. {remark}".strip(),
+        f"The study runs EfficientNet-Lite0 on {n_done} photographs at 224 x 224, with {study.budget} gradients for "
+        "each ledger. The methods explain the logit of the predicted class; the curves follow its probability.",
+        f"All processes together worked for {total:.0f} s ({seconds:.0f} s in this run; {machine}): {shares}. "
+        f"{remark}".strip(),
     ]
     about += [f"Failed: {complaint}." for complaint in complaints(records)]
     facts = {"photographs": str(n_done), "methods": str(len(study.methods)), "gradients": str(study.budget)}
     write_page(out / "page.html", records, title="Photographs", about=about, facts=facts)
     table = rows(records)
     parts = ["# Photographs", "    make photographs DATA=FOLDER", *about, markdown_table(*overview(means(table)))]
-    parts += ["Means with 95% half-widths.", f"Where GRALIS loses (Holm p < 0.05): {losses(table)}."]
+    parts += ["The table has means with 95% half-widths.", f"Where GRALIS loses (Holm p < 0.05): {losses(table)}."]
     return "\n\n".join(parts) + "\n"
 
 

@@ -14,15 +14,19 @@ from gralis import (
     faithfulness,
     features,
     games,
+    interop,
     many,
     methods,
     models,
     plans,
+    report,
     targets,
+    views,
 )
 from gralis.api.batch import explain_batch
 from gralis.api.compare import compare
-from gralis.api.explain import cost, explain
+from gralis.api.cost import cost
+from gralis.api.explain import explain
 from gralis.api.replay import replay
 from gralis.errors import BudgetError, GralisError, ModelError
 from gralis.features import Features
@@ -32,15 +36,14 @@ from gralis.ledger import Ledger
 from gralis.many import explain_many, global_importance
 from gralis.models import Model
 from gralis.paper import verify
-from gralis.results.explanation import Explanation
-from gralis.results.explanations import Explanations
+from gralis.results import Attribution, Explanation, Explanations, Interactions, Sweep
 from gralis.results.replay import Replay
-from gralis.results.sweep import Sweep
 from gralis.scales import Granularity, MultiScale, granularity, multiscale
 from gralis.sobol import Hoeffding, Sensitivity, hoeffding, sensitivity
 from gralis.version import __version__
 
 __all__ = [
+    "Attribution",
     "BudgetError",
     "Explanation",
     "Explanations",
@@ -49,6 +52,7 @@ __all__ = [
     "GralisError",
     "Granularity",
     "Hoeffding",
+    "Interactions",
     "Ledger",
     "Model",
     "ModelError",
@@ -73,6 +77,7 @@ __all__ = [
     "global_importance",
     "granularity",
     "hoeffding",
+    "interop",
     "load",
     "many",
     "methods",
@@ -80,7 +85,14 @@ __all__ = [
     "multiscale",
     "plans",
     "replay",
+    "report",
     "sensitivity",
     "targets",
     "verify",
+    "views",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, and nothing else."""
+    return __all__

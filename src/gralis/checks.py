@@ -1,21 +1,22 @@
-"""Checks of single parameters: each returns the value, or raises the sentence that says what is allowed."""
+"""Checks of single parameters: each returns the value, or raises an error that says what is allowed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from numbers import Integral, Real
 from typing import TypeVar
 
 from gralis.errors import bad
 
 Choice = TypeVar("Choice")
+Function = TypeVar("Function")
 
-__all__ = ["is_whole", "non_negative", "one_of", "positive", "probability", "whole"]
+__all__ = ["free_name", "function", "is_whole", "non_negative", "one_of", "positive", "probability", "whole"]
 
 
 def is_whole(value: object, least: int | None = None, most: int | None = None) -> bool:
-    """Whether the value is a whole number between `least` and `most`; True and False are not numbers.
+    """Whether the value is a whole number from `least` to `most`; True and False do not count as numbers.
 
     >>> is_whole(3, 1), is_whole(True), is_whole(2.0), is_whole(9, 1, 8)
     (True, False, False, False)
@@ -26,7 +27,7 @@ def is_whole(value: object, least: int | None = None, most: int | None = None) -
 
 
 def whole(value: object, name: str, least: int, owner: str = "explain", *, most: int | None = None) -> int:
-    """A whole number >= `least`, and at most `most` if that is given.
+    """The value as an int, if it is a whole number from `least` to `most`.
 
     >>> whole(0, "budget", 1)
     Traceback (most recent call last):
@@ -40,28 +41,28 @@ def whole(value: object, name: str, least: int, owner: str = "explain", *, most:
 
 
 def probability(value: object, name: str, owner: str) -> float:
-    """A number between 0 and 1, both excluded."""
+    """The value as a float, if it is a number between 0 and 1, both excluded."""
     return _number(value, name, owner, lambda number: 0 < number < 1, "a number between 0 and 1")
 
 
-def positive(value: object, name: str, owner: str) -> float:
-    """A finite number > 0.
+def positive(value: object, name: str, owner: str, advice: str = "") -> float:
+    """The value as a float, if it is a finite number > 0; `advice` is added to the error message.
 
     >>> positive(-1, "sigma", "Gaussian")
     Traceback (most recent call last):
         ...
     gralis.errors.GralisError: The 'sigma' parameter of Gaussian must be a number > 0. Got -1 instead.
     """
-    return _number(value, name, owner, lambda number: 0 < number < math.inf, "a number > 0")
+    return _number(value, name, owner, lambda number: 0 < number < math.inf, "a number > 0", advice)
 
 
 def non_negative(value: object, name: str, owner: str) -> float:
-    """A finite number >= 0."""
+    """The value as a float, if it is a finite number >= 0."""
     return _number(value, name, owner, lambda number: 0 <= number < math.inf, "a number >= 0")
 
 
 def one_of(value: Choice, choices: Sequence[Choice], name: str, owner: str) -> Choice:
-    """One of the choices.
+    """The value, if it is one of the choices.
 
     >>> one_of("SVM", ("lasso", "largest"), "select", "lime")
     Traceback (most recent call last):
@@ -73,8 +74,35 @@ def one_of(value: Choice, choices: Sequence[Choice], name: str, owner: str) -> C
     return value
 
 
-def _number(value: object, name: str, owner: str, holds: Callable[[float], bool], allowed: str) -> float:
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    if not holds(number):
+def free_name(value: object, taken: Collection[str], name: str, owner: str) -> str:
+    """A text under which something can be registered: any but the names that gralis uses itself.
+
+    >>> free_name("lime", ("ig", "lime"), "name", "register")
+    Traceback (most recent call last):
+        ...
+    gralis.errors.GralisError: The 'name' parameter of register must be a string other than the names of gralis itself \
+('ig', 'lime'). Got 'lime' instead.
+    """
+    if not isinstance(value, str) or not value or value in taken:
+        allowed = f"a string other than the names of gralis itself ({', '.join(map(repr, taken))})"
         raise bad(name, owner, allowed, repr(value))
+    return value
+
+
+def function(value: Function, name: str, owner: str, role: str) -> Function:
+    """Something that can be called; `role` says for what."""
+    if not callable(value):
+        raise bad(name, owner, f"a function {role}", repr(value))
+    return value
+
+
+def _number(
+    value: object, name: str, owner: str, holds: Callable[[float], bool], allowed: str, advice: str = ""
+) -> float:
+    try:
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:  # an int beyond the largest float
+        number = math.inf
+    if not holds(number):
+        raise bad(name, owner, allowed, repr(value), advice)
     return number

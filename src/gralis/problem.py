@@ -1,4 +1,4 @@
-"""What is explained: a model, an input x, baselines x', features. Every check of the user's input happens here."""
+"""What is explained: a model, an input x, baselines x', features. The user's input is checked here."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ from torch import Tensor
 
 from gralis.arrays import Array, plain
 from gralis.baselines import Baselines
-from gralis.baselines.baselines import resolve as resolve_baseline
+from gralis.baselines import resolve as resolve_baseline
 from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.features import Features
-from gralis.features.given import resolve as resolve_features
+from gralis.features import resolve as resolve_features
 from gralis.models import Model, Points, adapt
 from gralis.models.fingerprint import bytes_of
 from gralis.models.layer import Tail, descend
-from gralis.models.outputs import every_target, predicted, readable
+from gralis.models.outputs import every_target, predicted, with_outputs
 from gralis.targets import Target, Targets, listed, total
+
+__all__ = ["Problem"]
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One prediction F(x) to be explained against baselines x'; x is a tuple of leaves inside."""
+    """One prediction F(x) to be explained against baselines x'; x is always a tuple of leaves."""
 
     model: Model
     x: tuple[Tensor, ...]
     baselines: Baselines
     features: Features
     form: type | tuple[str, ...]  # how the user packs the leaves: Tensor, tuple, or the keys of a dict
-    targets: tuple[Target, ...]  # what is asked of the outputs; the model itself answers the first
+    targets: tuple[Target, ...]  # what is read off the outputs; the first is also the target of the model
     dtypes: tuple[torch.dtype, ...]  # in which each leaf is evaluated
-    layer: str | None = None  # x is the output of this layer
+    layer: str | None = None  # x is the output of this layer; None if it is the input of the model
 
     @classmethod
     def build(
@@ -53,21 +55,20 @@ class Problem:
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> Problem:
-        """Check everything and bring it into one form."""
-        asked = listed(target)
+        """Check everything that the user passed, and bring it into one form."""
+        targets = listed(target)
         if layer is not None:
-            model, x, baseline = _below(model, x, baseline, asked[0] if asked else total, layer)
+            model, x, baseline = _at_layer(model, x, baseline, targets[0] if targets else total, layer)
         form, leaves = _leaves(x)
         keys = form if isinstance(form, tuple) else None
-        adapted = adapt(model, asked[0] if asked else None, device=device, dtype=dtype)
-        floats = [leaf.is_floating_point() for leaf in leaves]
-        if not all(floats):
-            found = leaves[floats.index(False)].dtype
+        adapted = adapt(model, targets[0] if targets else None, device=device, dtype=dtype)
+        integers = [leaf for leaf in leaves if not leaf.is_floating_point()]
+        if integers:
             raise bad(
                 "x",
                 "explain",
                 "floating point",
-                str(found).removeprefix("torch."),
+                str(integers[0].dtype).removeprefix("torch."),
                 "Integers cannot move along a ray: convert them with x.float(), or explain token ids from their "
                 "embedding with layer=...",
             )
@@ -76,16 +77,16 @@ class Problem:
                 got = str(leaf.dtype).removeprefix("torch.")
                 raise bad("x", "explain", "float16, bfloat16, float32 or float64", got)
             _require_finite(leaf, f"x[{keys[number]}]" if keys else "x" if len(leaves) == 1 else f"x[{number}]")
+        if not targets:
+            targets = every_target(adapted, _packed(form, [leaf[None] for leaf in leaves]))
         working = dtype or getattr(adapted, "dtype", None)
-        if not asked:
-            asked = every_target(adapted, _packed(form, [leaf[None] for leaf in leaves]))
         return cls(
-            adapted if len(asked) == 1 else replace(readable(adapted), target=asked[0]),
+            adapted if len(targets) == 1 else with_outputs(adapted).with_target(targets[0]),
             leaves,
             resolve_baseline(baseline, leaves, keys=keys, x_user=x),
             resolve_features(features, tuple(tuple(leaf.shape) for leaf in leaves), keys),
             form,
-            asked,
+            targets,
             tuple(working or leaf.dtype for leaf in leaves),
             model.name if isinstance(model, Tail) else None,
         )
@@ -95,28 +96,28 @@ class Problem:
         return self.features.n_features
 
     def only(self, target: int) -> Problem:
-        """The same with one of its targets, by number."""
+        """The same problem with one of its targets, by number."""
         if len(self.targets) == 1:
             return self
-        own = self.targets[target]
-        return replace(self, model=replace(readable(self.model), target=own), targets=(own,))
+        chosen = self.targets[target]
+        return replace(self, model=with_outputs(self.model).with_target(chosen), targets=(chosen,))
 
     def predicted(self) -> int | None:
-        """The class with the largest output at x, by one forward; None where the model gives one number."""
+        """The class with the largest output at x, by one forward; None if the model returns one number."""
         return predicted(self.model, self.pack([leaf[None] for leaf in self.x]))
 
     @property
     def device(self) -> torch.device:
-        """Where points are built: where the model is, else where x is."""
+        """Where points are built: the device of the model, or that of x if the model does not say."""
         return getattr(self.model, "device", None) or self.x[0].device
 
     @cached_property
     def squared_distance(self) -> Array:
         """||x_i - x'_i||^2 of every feature for every baseline, (n_baselines, n_features)."""
-        total = self.endpoints.squared_distance(self.features)
-        if not np.isfinite(total.sum(1)).all():
+        squared = self.endpoints.squared_distance(self.features)
+        if not np.isfinite(squared.sum(1)).all():
             raise GralisError("x is so far from the baseline that their squared distance overflows; rescale the input.")
-        return total
+        return squared
 
     @cached_property
     def endpoints(self) -> Endpoints:
@@ -128,7 +129,7 @@ class Problem:
         return _packed(self.form, leaves)
 
     def fingerprints(self) -> dict[str, str]:
-        """sha256 of input, baselines and features."""
+        """The sha256 of the input, of the baselines and of the features."""
         return {
             "x": _digest(self.x),
             "baseline": _digest(self.baselines.points),
@@ -136,20 +137,21 @@ class Problem:
         }
 
     def model_fingerprint(self) -> str:
-        """The model's own fingerprint, or the name of its kind."""
+        """The fingerprint that the model provides, or the name of its class."""
         fingerprint = getattr(self.model, "fingerprint", None)
         return str(fingerprint()) if fingerprint else type(self.model).__qualname__
 
 
-def _below(model: object, x: object, baseline: object, target: Target, layer: object) -> tuple[Tail, Tensor, Baselines]:
-    """The same question asked at a layer: the rest of the network, and the activations of x and its baselines."""
+def _at_layer(
+    model: object, x: object, baseline: object, target: Target, layer: object
+) -> tuple[Tail, Tensor, Baselines]:
+    """What is explained at a layer: the rest of the network, and the activations of x and of its baselines."""
     form, leaves = _leaves(x)
     keys = form if isinstance(form, tuple) else None
-    found = resolve_baseline(baseline, leaves, keys=keys, x_user=x, as_given=True)
-
-    one = tuple(leaf[None] for leaf in leaves)
-    descent = descend(model, layer, _packed(form, one), _packed(form, found.points), target)
-    return descent.tail, descent.activation, Baselines((descent.baselines,), found.weights, found.name)
+    baselines = resolve_baseline(baseline, leaves, keys=keys, x_user=x, as_given=True)
+    batch_of_one = _packed(form, [leaf[None] for leaf in leaves])
+    descent = descend(model, layer, batch_of_one, _packed(form, baselines.points), target)
+    return descent.tail, descent.activation, Baselines((descent.baselines,), baselines.weights, baselines.name)
 
 
 def _packed(form: type | tuple[str, ...], leaves: Sequence[Tensor]) -> Points:
@@ -188,8 +190,8 @@ def _require_finite(leaf: Tensor, name: str) -> None:
         place = tuple(int(i) for i in torch.nonzero(wrong)[0])
         raise GralisError(
             f"The input {name} is {leaf[place].item()} at index {place if len(place) != 1 else place[0]} "
-            f"({int(wrong.sum())} such entries in all); every entry must be finite. A missing value is given as what "
-            f"the model sees in its place, with a column that marks it in the same feature."
+            f"({int(wrong.sum())} such entries in all); every entry must be finite. Replace a missing value by the "
+            f"number that the model receives in its place, and put a column that marks it into the same feature."
         )
 
 

@@ -1,9 +1,9 @@
-"""One run: settle the plan, evaluate its replicates (all at once, or look by look), estimate, and be able to go on."""
+"""One run: settle the plan, evaluate its replicates together or one by one, estimate, and extend the result."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,25 +11,73 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.certificates.stopping import Looks, reached
 from gralis.errors import BudgetError, GralisError
-from gralis.estimators import Estimate, estimate, estimates, folded
+from gralis.estimators import FOLDED, Design, Estimate, Estimator
 from gralis.evaluation.cost import Cost
 from gralis.evaluation.evaluator import Evaluator
 from gralis.evaluation.progress import Bar, ProgressOption, Stopwatch
 from gralis.kernels import Kernel
-from gralis.ledger import N_GROUPS, RAYS_PER_BLOCK, FoldedLedger, Ledger
+from gralis.ledger import N_GROUPS, RAYS_PER_BLOCK, AnyLedger, FoldedLedger, Ledger
 from gralis.options import Options
-from gralis.plans import Plan, RayRequest, Schedule, Task
+from gralis.plans import Plan, PlanningTask, Schedule
 from gralis.problem import Problem
+from gralis.rays import RayRequest
 from gralis.results.explanation import Explanation
 from gralis.results.provenance import provenance
+from gralis.results.result import InputForm
 
-_KEEP_BYTES = 2**26  # rows up to this size are kept; beyond, the ledger is folded
+__all__ = ["Run"]
+
+_KEEP_BYTES = 2**26  # a ledger that would be larger is folded
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """F at the two ends of the rays of every question.
+
+    Attributes
+    ----------
+    f_x : array of shape (n_questions,)
+        F(x).
+    f_baselines : array of shape (n_questions, n_baselines)
+        F(x') of every baseline.
+    """
+
+    f_x: Array
+    f_baselines: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A settled plan in execution, with everything that is needed to make estimates from its ledgers.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        The settled plan.
+    ends : Ends
+        F at the two ends of the rays.
+    designs : tuple of Design
+        The design of every input.
+    looks : Looks
+        After how many replicates the run looks at its error.
+    clock : Stopwatch
+        The time of this run.
+    seconds_before : float, default=0.0
+        The time that earlier runs took, if this one extends them.
+    """
+
+    schedule: Schedule
+    ends: Ends
+    designs: tuple[Design, ...]
+    looks: Looks
+    clock: Stopwatch
+    seconds_before: float = 0.0
 
 
 class Run:
-    """Explanations in the making: of one problem with one target or several, or of several inputs on the same rays.
+    """Computes the explanations of one problem with one or several targets, or of several inputs on the same rays.
 
-    `extend` comes back to it. Questions are numbered as the evaluator numbers them: input by input, target by target.
+    `Explanation.extend` makes another run that continues from the ledger.
     """
 
     def __init__(
@@ -44,10 +92,9 @@ class Run:
         self.problem = problems[0]
         self._progress = progress
         self._evaluator = Evaluator(problems, batch_size=options.batch_size, max_memory=options.max_memory)
-        self._seconds = 0.0
 
     def use(self, evaluator: Evaluator) -> None:
-        """Have the rays evaluated by another evaluator of the same problems: one that shares them out, say."""
+        """Let another evaluator of the same problems evaluate the rays, for example one that distributes them."""
         self._evaluator = evaluator
 
     @property
@@ -55,18 +102,19 @@ class Run:
         return len(self.problem.targets)
 
     @property
-    def _times(self) -> int:
-        """How often a point counts in the budget: once for every backward, once where there are only forwards."""
-        return 1 if self.plan.name in ("endpoint", "values") else self.n_targets
+    def _backwards(self) -> int:
+        """How often a point counts in the budget: once for every target, or once if the plan uses forwards only."""
+        return 1 if self.plan.counts_forwards else self.n_targets
 
     @cached_property
-    def task(self) -> Task:
+    def task(self) -> PlanningTask:
+        """The task that the plan has to settle."""
         options, folded = self.options, self.folded
-        return Task(
+        return PlanningTask(
             kernel=self.kernels[0],
             squared_distance=_typical([problem.squared_distance for problem in self.problems]),
             baseline_weights=self.problem.baselines.weights,
-            budget=None if options.budget is None else options.budget // self._times,
+            budget=None if options.budget is None else options.budget // self._backwards,
             seed=options.seed,
             quadrature=options.quadrature,
             n_nodes=options.n_nodes,
@@ -75,28 +123,28 @@ class Run:
             rays_per_replicate=RAYS_PER_BLOCK if folded or self._stepwise else None,
             least_replicates=N_GROUPS if folded else 4,
             halves=bool(self.problem.features.discrete.any()),
-            n_targets=self._times,
+            n_targets=self._backwards,
         )
 
     @property
     def folded(self) -> bool:
-        """Whether the rows would be too many to keep: then only their sums stay."""
+        """Whether the rows would be too many to keep, so that only their sums are kept."""
         rows = (self.options.budget or 0) // self.n_targets
-        return self.plan.name in ("shared", "independent") and rows * self.problem.n_features * 8 > _KEEP_BYTES
+        return self.plan.may_fold and rows * self.problem.n_features * 8 > _KEEP_BYTES
 
     @property
     def _stepwise(self) -> bool:
-        """Whether replicates are evaluated one by one, so that the run may stop between them."""
+        """Whether replicates are evaluated one after the other, so that the run may stop between them."""
         o = self.options
         return o.tolerance is not None or o.max_seconds is not None or o.on_interrupt == "return"
 
     def result(self) -> Explanation:
-        """Run the plan from the start, for a single question."""
-        (found,) = self.results()
-        return found
+        """Run the plan from the start for a single question."""
+        (explanation,) = self.results()
+        return explanation
 
     def results(self) -> tuple[Explanation, ...]:
-        """Run the plan from the start; an explanation per question."""
+        """Run the plan from the start and return one explanation per question."""
         for number, problem in enumerate(self.problems):
             if not problem.squared_distance.any():
                 which = "x" if len(self.problems) == 1 else f"xs[{number}]"
@@ -104,198 +152,169 @@ class Run:
                     f"{which} equals the baseline everywhere, so there is no difference to explain; choose another."
                 )
         with Bar(self._progress, self.options.budget or 0) as bar, self._evaluator.session():
-            self._evaluator.report_to(bar.add)
-            self._watch = Stopwatch(self.options.max_seconds)
-            self._f_x, self._f_baselines = self._evaluator.endpoints()
+            clock = self._start(bar)
+            ends = Ends(*self._evaluator.endpoints())
             schedule = self.plan.settle(self.task, self._probe)
             expected = schedule.n_gradients * self._evaluator.n_questions
             bar.expect(expected + self._evaluator.cost.n_gradients)
-            if self.folded and schedule.name != "exhaustive":
-                return self._folded(schedule)
-            kept = [part for part in (schedule.taught, self._always(schedule)) if part]
-            return self._sampled(schedule, kept, 0)
+            folds = self.folded and not schedule.enumerates
+            stage = self._stage(schedule, ends, FOLDED if folds else schedule.estimator, 0, clock)
+            if folds:
+                return self._collected(_Sums(self._evaluator, stage.designs, self.kernels), stage, 0)
+            rows = _Rows(self._evaluator, self._with_values(schedule))
+            rows.keep(schedule.pilot)
+            census = schedule.census()
+            if census is not None:
+                rows.keep(self._evaluator.evaluate(census, values=True))
+            return self._collected(rows, stage, 0)
 
-    def again(self, so_far: Explanation) -> Explanation:
-        """The same rays with this run's model; what was asked of them stays as it was."""
-        if not isinstance(so_far.ledger, Ledger):
-            raise GralisError(
-                "Evaluating the same rays again needs the rows of the ledger, and a folded one keeps none."
-            )
+    def again(self, before: Explanation) -> Explanation:
+        """The explanation from the same rays, evaluated with the model of this run and read in the same way."""
+        rows = before.ledger.require_rows("Evaluating the same rays again")
         with self._evaluator.session():
             (f_x,), (f_baselines,) = self._evaluator.endpoints()
-            (ledger,) = self._evaluator.again(so_far.ledger)
-        rows = (so_far.kernel, so_far.squared_distance, so_far.baseline_weights, so_far.plan["estimator"])
+            (ledger,) = self._evaluator.again(rows)
         return replace(
-            so_far,
-            estimate=estimate(ledger, *rows),
+            before,
+            estimate=before.design.estimate(ledger),
             ledger=ledger,
             f_x=float(f_x),
             f_baselines=f_baselines,
             cost=replace(self._evaluator.cost),
-            provenance={**so_far.provenance, "hashes": self._fingerprints[0]},
+            provenance={**before.provenance, "hashes": self._fingerprints[0]},
             _continue=None,
         )
 
-    def extend(self, so_far: Sequence[Explanation], schedule: Schedule, budget: int) -> tuple[Explanation, ...]:
-        """Go on with more replicates of the same schedule; the budget is that of each input."""
-        done = so_far[0].ledger.n_replicates  # fewer than planned, if the run stopped early
+    def extend(self, before: Sequence[Explanation], schedule: Schedule, budget: int) -> tuple[Explanation, ...]:
+        """Add more replicates of the same schedule. The budget is that of each input."""
+        done = before[0].ledger.n_replicates  # fewer than planned if the run stopped early
         per_replicate = schedule.rays_per_replicate * max(schedule.n_nodes, 1)  # a plan without nodes counts forwards
-        extra = budget // (per_replicate * self._times)
+        extra = budget // (per_replicate * self._backwards)
         if extra < 1:
-            least = per_replicate * self._times
+            least = per_replicate * self._backwards
             raise BudgetError(f"One more replicate needs a budget of {least}; extend was given {budget}.")
-        longer = schedule.more(done + extra)
-        self._f_x = np.array([found.f_x for found in so_far])
-        self._f_baselines = np.stack([found.f_baselines for found in so_far])
-        self._evaluator.recall(self._f_baselines, [found.ledger for found in so_far])
-        self._evaluator.cost = Cost.of_all([found.cost for found in so_far], self.n_targets)
-        self._seconds = self._evaluator.cost.seconds
-        with Bar(self._progress, extra * per_replicate * len(so_far)) as bar, self._evaluator.session():
-            self._evaluator.report_to(bar.add)
-            self._watch = Stopwatch(self.options.max_seconds)
-            ledgers = [found.ledger for found in so_far]
-            if isinstance(ledgers[0], FoldedLedger):
-                return self._folded(
-                    longer, [ledger.copy() for ledger in ledgers if isinstance(ledger, FoldedLedger)], done
-                )
-            return self._sampled(longer, [tuple(ledger for ledger in ledgers if isinstance(ledger, Ledger))], done)
+        ledgers = [explanation.ledger for explanation in before]
+        ends = Ends(np.array([e.f_x for e in before]), np.stack([e.f_baselines for e in before]))
+        self._evaluator.recall(ends.f_baselines, ledgers)
+        self._evaluator.cost = Cost.of_all([e.cost for e in before], self._evaluator.questions)
+        seconds, estimator = self._evaluator.cost.seconds, before[0].design.estimator
+        with Bar(self._progress, extra * per_replicate * len(before)) as bar, self._evaluator.session():
+            clock = self._start(bar)
+            stage = self._stage(schedule.more(done + extra), ends, estimator, done, clock, seconds)
+            collector: _Rows | _Sums
+            if estimator is FOLDED:
+                collector = _Sums(self._evaluator, stage.designs, self.kernels, ledgers)
+            else:
+                collector = _Rows(self._evaluator, self._with_values(schedule))
+                collector.keep([ledger.require_rows("Going on") for ledger in ledgers])
+            return self._collected(collector, stage, done)
+
+    def _start(self, bar: Bar) -> Stopwatch:
+        """Report progress to the bar, and start the clock.
+
+        Bar is entered by a plain function, never by a generator: a callback may raise StopIteration to stop the run.
+        """
+        self._evaluator.report_to(bar.add)
+        return Stopwatch(self.options.max_seconds)
+
+    def _stage(
+        self,
+        schedule: Schedule,
+        ends: Ends,
+        estimator: Estimator,
+        first: int,
+        clock: Stopwatch,
+        seconds_before: float = 0.0,
+    ) -> Stage:
+        weights, kernel = self.problem.baselines.weights, self.kernels[0]
+        designs = tuple(Design(kernel, problem.squared_distance, weights, estimator) for problem in self.problems)
+        looks = Looks.between(first, schedule.n_replicates)
+        return Stage(schedule, ends, designs, looks, clock, seconds_before)
 
     def _probe(self, request: RayRequest) -> tuple[Ledger, ...]:
         return self._evaluator.evaluate(request, values=self.task.with_values)
 
-    def _always(self, schedule: Schedule) -> tuple[Ledger, ...]:
-        """Rows that belong to every replicate."""
-        census = schedule.census()
-        return () if census is None else self._evaluator.evaluate(census, values=True)
+    def _with_values(self, schedule: Schedule) -> bool:
+        """Whether coalition values are evaluated. A plan without nodes evaluates nothing else."""
+        return self.task.with_values or schedule.rule is None
 
-    def _sampled(self, schedule: Schedule, kept: list[tuple[Ledger, ...]], first: int) -> tuple[Explanation, ...]:
-        values = self.task.with_values or schedule.rule is None  # without nodes there is nothing else
+    def _collected(self, collector: _Rows | _Sums, stage: Stage, first: int) -> tuple[Explanation, ...]:
+        """Evaluate replicates until the plan is done, the tolerance is reached, or the time is over."""
+        schedule, options = stage.schedule, self.options
         numbers = range(first, schedule.n_replicates)
-        if not self._stepwise:
-            request = RayRequest.stack([schedule.replicate(r) for r in numbers])
-            kept.append(self._evaluator.evaluate(request, values=values))
-            return self._explanations(_joined(kept), schedule)
-        self._looks = Looks.between(first, schedule.n_replicates)
+        if not self._stepwise and collector.takes_all:
+            collector.add(RayRequest.stack([schedule.replicate(number) for number in numbers]))
+            return self._explanations(collector.ledgers(), stage)
         for number in numbers:
             try:
-                kept.append(self._evaluator.evaluate(schedule.replicate(number), values=values))
+                collector.add(schedule.replicate(number))
             except KeyboardInterrupt:
-                if self.options.on_interrupt == "raise" or number < 2:
+                if options.on_interrupt == "raise" or number < 2:
                     raise
-                return self._explanations(_joined(kept), schedule, complete=False)
-            last = number + 1 == schedule.n_replicates
-            if self._watch.over and number >= 1 and not last:
-                return self._explanations(_joined(kept), schedule, complete=False)
-            if self.options.tolerance is not None and (number + 1 in self._looks or last) and number >= 1:
-                kept = [_joined(kept)]
-                found = self._explanations(kept[0], schedule)
-                if all(one.reached for one in found) or last:
-                    return found
-        return self._explanations(_joined(kept), schedule)
-
-    def _folded(
-        self, schedule: Schedule, ledgers: Sequence[FoldedLedger] = (), first: int = 0
-    ) -> tuple[Explanation, ...]:
-        kept = tuple(ledgers) or tuple(
-            FoldedLedger.empty(self.kernels, self.problem.n_features) for _ in range(self._evaluator.n_questions)
-        )
-        laws = [
-            [[kernel.bind(row) for row in problem.squared_distance] for kernel in self.kernels]
-            for problem in self.problems
-        ]
-        complete, numbers = True, range(first, schedule.n_replicates)
-        self._looks = Looks.between(first, schedule.n_replicates)
-        for number in numbers:
-            request = schedule.replicate(number)
-            blocks = [
-                ledger.block(request, laws[question // self.n_targets], self.problem.baselines.weights)
-                for question, ledger in enumerate(kept)
-            ]
-            try:
-                self._evaluator.stream(request, lambda question, part, rows: blocks[question].take(part, rows))  # noqa: B023
-            except KeyboardInterrupt:
-                if self.options.on_interrupt == "raise" or number < 2:
-                    raise
-                complete = False
-                break
-            for block in blocks:
-                block.close()
-            if self._watch.over and number >= 1 and number + 1 < schedule.n_replicates:
-                complete = False
-                break
-            looking = self.options.tolerance is not None and number + 1 in self._looks
-            if looking and number >= 1 and all(found.reached for found in self._explanations(kept, schedule)):
-                break
-        return self._explanations(kept, schedule, complete=complete)
+                return self._explanations(collector.ledgers(), stage, complete=False)
+            last, enough = number + 1 == schedule.n_replicates, number >= 1
+            if stage.clock.over and enough and not last:
+                return self._explanations(collector.ledgers(), stage, complete=False)
+            if options.tolerance is not None and number + 1 in stage.looks and enough and not last:
+                explanations = self._explanations(collector.ledgers(), stage)
+                if all(explanation.reached for explanation in explanations):
+                    return explanations
+        return self._explanations(collector.ledgers(), stage)
 
     def _explanations(
-        self, ledgers: Sequence[Ledger | FoldedLedger], schedule: Schedule, *, complete: bool = True
+        self, ledgers: Sequence[AnyLedger], stage: Stage, *, complete: bool = True
     ) -> tuple[Explanation, ...]:
-        kernel, weights = self.kernels[0], self.problem.baselines.weights
-        distances = [problem.squared_distance for problem in self.problems for _ in problem.targets]
-        rows = [ledger for ledger in ledgers if isinstance(ledger, Ledger)]
-        found: Sequence[Estimate]
-        if rows:
-            found = estimates(rows, kernel, distances, weights, schedule.method)
-        else:
-            found = [folded.estimate(ledger, kernel) for ledger in ledgers if isinstance(ledger, FoldedLedger)]
-        seconds = self._seconds + self._watch.seconds
-        cost = self._evaluator.cost.of_one(len(self.problems), self.n_targets, seconds)
+        questions = self._evaluator.questions
+        designs = [stage.designs[questions.input_of(question)] for question in range(len(questions))]
+        estimates = designs[0].estimator.estimates(ledgers, designs)
+        cost = self._evaluator.cost.of_one(questions, stage.seconds_before + stage.clock.seconds)
         return tuple(
-            self._explanation(question, ledger, one, schedule, cost, complete=complete)
-            for question, (ledger, one) in enumerate(zip(ledgers, found, strict=True))
+            self._explanation(question, ledger, estimate, stage, cost, complete)
+            for question, (ledger, estimate) in enumerate(zip(ledgers, estimates, strict=True))
         )
 
     def _explanation(
-        self,
-        question: int,
-        ledger: Ledger | FoldedLedger,
-        found: Estimate,
-        schedule: Schedule,
-        cost: Cost,
-        *,
-        complete: bool,
+        self, question: int, ledger: AnyLedger, estimate: Estimate, stage: Stage, cost: Cost, complete: bool
     ) -> Explanation:
-        problem = self.problems[question // self.n_targets]
-        price = 1.0 if self.options.tolerance is None or found.exact else self._looks.price(ledger.n_replicates)
-        f_x, f_baselines = float(self._f_x[question]), self._f_baselines[question]
-        delta = f_x - float(problem.baselines.weights @ f_baselines)
-        form = problem.form
+        number, target = self._evaluator.questions.input_of(question), self._evaluator.questions.target_of(question)
+        problem, schedule, options = self.problems[number], stage.schedule, self.options
+        f_x, f_baselines = float(stage.ends.f_x[question]), stage.ends.f_baselines[question]
+        price, is_reached = 1.0, None
+        if options.tolerance is not None:
+            price = 1.0 if estimate.exact else stage.looks.price(ledger.n_replicates)
+            delta = f_x - float(problem.baselines.weights @ f_baselines)
+            wanted = max(options.atol, options.tolerance * abs(delta))
+            is_reached = reached(estimate, wanted, 1 - (1 - options.level) / price)
 
-        def go_on(so_far: Explanation, budget: int) -> Explanation:
-            alone = problem.only(question % self.n_targets)
-            return self._with([alone]).extend([so_far], schedule, budget)[0]
+        def go_on(before: Explanation, budget: int) -> Explanation:
+            alone = Run([problem.only(target)], self.kernels, self.plan, options, self._progress)
+            return alone.extend([before], schedule, budget)[0]
 
         return Explanation(
-            estimate=found,
-            kernel=self.kernels[0],
+            estimate=estimate,
+            design=stage.designs[number],
             ledger=ledger,
             features=problem.features,
             f_x=f_x,
             f_baselines=f_baselines,
             endpoints=problem.endpoints,
-            squared_distance=problem.squared_distance,
             cost=cost,
-            plan={"name": schedule.name, "estimator": schedule.method, **schedule.describe()},
+            plan={"name": schedule.name, "estimator": schedule.estimator.name, **schedule.describe()},
             provenance=provenance(
                 problem,
-                question % self.n_targets,
+                target,
                 self.kernels,
                 self.plan,
-                self.options,
-                hashes=self._fingerprints[question // self.n_targets],
+                options,
+                hashes=self._fingerprints[number],
                 n_inputs=len(self.problems),
             ),
             complete=complete,
-            reached=reached(found, delta, self.options, price),
+            reached=is_reached,
             price=price,
-            leaf_keys=form if isinstance(form, tuple) else None,
-            several_leaves=form is tuple,
-            _continue=None if found.exact else go_on,
+            form=_form(problem),
+            _continue=None if estimate.exact else go_on,
         )
-
-    def _with(self, problems: Sequence[Problem]) -> Run:
-        return Run(problems, self.kernels, self.plan, self.options, self._progress)
 
     @cached_property
     def _fingerprints(self) -> list[dict[str, str]]:
@@ -303,10 +322,72 @@ class Run:
         return [{**problem.fingerprints(), "model": model} for problem in self.problems]
 
 
-def _typical(squared_distances: Sequence[Array]) -> Array:
-    """The squared distances by which rays for several inputs are drawn: mean shares, times the mean total.
+class _Rows:
+    """A collector that keeps every row."""
 
-    Each input then weighs the rays by its own law, exactly; how much that costs shows in its effective rays.
+    takes_all = True  # all replicates may be evaluated as one request
+
+    def __init__(self, evaluator: Evaluator, values: bool) -> None:
+        self._evaluator, self._values = evaluator, values
+        self._parts: list[Sequence[Ledger]] = []
+
+    def keep(self, ledgers: Sequence[Ledger]) -> None:
+        """Add rows that were evaluated before, one ledger per question. An empty sequence adds nothing."""
+        if ledgers:
+            self._parts.append(ledgers)
+
+    def add(self, request: RayRequest) -> None:
+        self._parts.append(self._evaluator.evaluate(request, values=self._values))
+
+    def ledgers(self) -> Sequence[Ledger]:
+        self._parts = [tuple(Ledger.join(of_question) for of_question in zip(*self._parts, strict=True))]
+        return self._parts[0]
+
+
+class _Sums:
+    """A collector that adds up the rows, block by block. A block that is interrupted does not count."""
+
+    takes_all = False
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        designs: Sequence[Design],
+        kernels: Sequence[Kernel],
+        before: Sequence[AnyLedger] = (),
+    ) -> None:
+        self._evaluator, self._designs = evaluator, designs
+        self._laws = [[design.with_kernel(kernel).laws for kernel in kernels] for design in designs]
+        copies = [ledger.copy() for ledger in before if isinstance(ledger, FoldedLedger)]
+        n_features = designs[0].n_features
+        self._ledgers = copies or [FoldedLedger.empty(kernels, n_features) for _ in range(evaluator.n_questions)]
+
+    def add(self, request: RayRequest) -> None:
+        questions = self._evaluator.questions
+        blocks = [
+            ledger.block(request, self._laws[number], self._designs[number].baseline_weights)
+            for ledger, number in zip(self._ledgers, map(questions.input_of, range(len(questions))), strict=True)
+        ]
+        for question, part, rows in self._evaluator.gradient_batches(request):
+            blocks[question].take(part, rows)
+        for block in blocks:
+            block.close()
+
+    def ledgers(self) -> Sequence[FoldedLedger]:
+        return self._ledgers
+
+
+def _form(problem: Problem) -> InputForm:
+    """How the user packs the arrays of the input."""
+    form = problem.form
+    return InputForm(form if isinstance(form, tuple) else None, form is tuple)
+
+
+def _typical(squared_distances: Sequence[Array]) -> Array:
+    """The squared distances by which rays for several inputs are drawn: the mean shares times the mean total.
+
+    Each input then weights the rays by its own law, so its values stay unbiased. Its effective rays show how much
+    precision that costs.
     """
     if len(squared_distances) == 1:
         return squared_distances[0]
@@ -314,8 +395,3 @@ def _typical(squared_distances: Sequence[Array]) -> Array:
     totals = rows.sum(2, keepdims=True)
     shares = np.divide(rows, totals, out=np.zeros_like(rows), where=totals > 0)
     return np.asarray(shares.mean(0) * totals.mean(0))
-
-
-def _joined(parts: Sequence[tuple[Ledger, ...]]) -> tuple[Ledger, ...]:
-    """Of every question, the ledgers one after the other."""
-    return tuple(Ledger.join(of_one) for of_one in zip(*parts, strict=True))

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from bench.workshop import furnish
-from gralis.bench import Pictures
-from gralis.bench.source import read_labels
+from gralis.bench import Pictures, read_labels
 from gralis.cli import main
 from gralis.files.images import Preprocessing
 

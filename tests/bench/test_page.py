@@ -12,8 +12,8 @@ import pytest
 
 from bench.workshop import Generated, furnish, network
 from gralis.bench import Study, page, run
-from gralis.bench.charts import Line, curves, intervals
-from gralis.bench.page import mean_curves
+from gralis.bench.charts import MethodCurve, curves, intervals
+from gralis.bench.study_page import mean_curves
 from gralis.bench.tables import write_tables
 
 
@@ -79,7 +79,7 @@ def test_mean_curves_of_different_places_are_read_off_a_grid():
 
 
 def test_charts_are_well_formed_and_to_scale():
-    drawn = curves([Line("m", np.array([0.0, 1.0]), np.array([0.0, 1.0]))], ["m"], "a < b", "F")
+    drawn = curves([MethodCurve("m", np.array([0.0, 1.0]), np.array([0.0, 1.0]))], ["m"], "a < b", "F")
     root = ElementTree.fromstring(drawn)
     (line,) = [one for one in root.iter() if one.tag.endswith("polyline")]
     (x0, y0), (x1, y1) = (map(float, point.split(",")) for point in line.get("points").split())

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gralis.bench import Row, comparisons, holm, means, paired_p
+from gralis.bench import ScoreRow, comparisons, holm, means, paired_p
 from gralis.errors import GralisError
 
 
-def table(values: dict[str, np.ndarray], group=None, metric: str = "deletion") -> list[Row]:
+def table(values: dict[str, np.ndarray], group=None, metric: str = "deletion") -> list[ScoreRow]:
     return [
-        Row(f"i{k}", f"i{k}" if group is None else group[k], method, metric, float(v), "lower")
+        ScoreRow(f"i{k}", f"i{k}" if group is None else group[k], method, metric, float(v), "lower")
         for method, column in values.items()
         for k, v in enumerate(column)
     ]

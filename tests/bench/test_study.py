@@ -13,14 +13,14 @@ import torch
 import gralis
 from bench.workshop import REGION, Generated, furnish, network
 from gralis import faithfulness, methods
-from gralis.bench import Item, Pictures, Study, comparisons, means, measure, rows, run
+from gralis.bench import Item, Pictures, Study, comparisons, means, measure, read_labels, rows, run
 from gralis.bench.repeats import Repeats
-from gralis.bench.source import read_labels
 from gralis.cli.model import load_model
 from gralis.errors import GralisError
 from gralis.files.images import Preprocessing
+from gralis.many import folder
 from gralis.methods import METHODS
-from gralis.methods.method import Task
+from gralis.methods.settings import MethodSettings
 
 FAITHFUL = ("gralis", "gralis_uniform", "singles", "integrated_gradients", "kernel_shap", "lime", "occlusion")
 SMALL = Study(methods=(*FAITHFUL, "random"), metrics=("deletion", "insertion", "road_gap", "completeness"), budget=200)
@@ -97,9 +97,9 @@ def test_a_ledger_that_was_kept_is_what_the_methods_read(tmp_path):
 
 def test_one_ledger_serves_all_methods_that_read_it_also_when_they_run_again(monkeypatch):
     made = []
-    original = Task.explain.__globals__["explain"]
+    original = MethodSettings.explain.__globals__["explain"]
     counted = lambda *a, **o: made.append(1) or original(*a, **o)  # noqa: E731
-    monkeypatch.setitem(Task.explain.__globals__, "explain", counted)
+    monkeypatch.setitem(MethodSettings.explain.__globals__, "explain", counted)
     item = Generated().load(0)
     study = Study(
         methods=("gralis", "singles", "lime"), metrics=("max_sensitivity", "stability"), n_repeats=3, budget=150
@@ -200,3 +200,56 @@ def test_a_source_checks_its_labels(tmp_path):
         Pictures(tmp_path / "photos", ({"file": "../net.py"},)).load(0)
     with pytest.raises(GralisError, match="none of the classes"):
         Pictures(tmp_path / "photos", ({"file": "p0.png", "label": "x"},), classes=("y",)).load(0)
+
+
+def test_a_study_takes_whatever_explain_many_takes(tmp_path, monkeypatch):
+    """A list of pairs and a folder: the same items, the same numbers; finished images are not measured again."""
+    furnish(tmp_path, n=2)
+    study = Study(methods=("occlusion", "random"), metrics=("gini", "deletion"), baseline=0.1, repeats_on=0)
+    generated = [Generated().load(number) for number in range(2)]
+    elements = [(item.x, 1) for item in generated]
+    records = run(study, elements, network, tmp_path / "pairs", workers=2)
+    assert [(record["image"], record["about"]) for record in records] == [("0", {"label": "1"}), ("1", {"label": "1"})]
+    alone = measure(study, network(), Item("0", elements[0][0]), repeated=False)
+    assert records[0]["attributions"]["random"] == alone["attributions"]["random"]
+    made = []
+    monkeypatch.setitem(run.__globals__, "measure", lambda *a, **o: made.append(1) or measure(*a, **o))
+    assert run(study, elements, network, tmp_path / "pairs", workers=1) == records
+    assert not made
+    elements[1] = (elements[1][0] + 0.01, 1)
+    run(study, elements, network, tmp_path / "pairs", workers=1)
+    assert len(made) == 1
+    pictures = run(study, folder(tmp_path / "photos", size=16), network, tmp_path / "folder", workers=1)
+    assert [record["image"] for record in pictures] == ["p0.png", "p1.png"]
+    assert all(len(record["scores"]) == 4 for record in pictures)
+
+
+def test_a_registered_metric_is_found_and_given_what_it_takes():
+    from gralis.faithfulness import registry
+
+    seen = {}
+
+    def marked(model, x, attribution, *, annotation, target=None, **keywords):
+        seen["annotation"] = annotation
+        return faithfulness.Score("marked", float(annotation.mean()), "higher")
+
+    def again(model, x, attribution, *, method, seed=0, **keywords):
+        seen["again"] = method(model, x, seed=seed).values
+        return faithfulness.Score("again", 0.0, "lower")
+
+    faithfulness.register("marked", marked)
+    faithfulness.register("again", again)
+    try:
+        study = Study(methods=("occlusion",), metrics=("marked", "again", "gini"))
+        item = Generated().load(0)
+        record = measure(study, network(), item, repeated=False)
+        assert [score["metric"] for score in record["scores"]] == ["gini"]  # no annotation, and not repeated
+        mask = np.eye(16, dtype=bool)
+        record = measure(study, network(), replace(item, annotation=mask), repeated=True)
+        assert [score["metric"] for score in record["scores"]] == ["marked", "again", "gini"]
+        assert record["scores"][0]["value"] == pytest.approx(1 / 16)
+        assert seen["annotation"] is mask
+        assert seen["again"].tolist() == record["attributions"]["occlusion"]
+    finally:
+        for name in ("marked", "again"):
+            del registry._metrics[name]

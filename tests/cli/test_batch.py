@@ -86,7 +86,7 @@ def test_bad_calls_are_one_sentence(gralis_run) -> None:
         (("none.csv",), "There is no file or folder none.csv"),
         (("table.csv", "--drop", "nothing"), "no column 'nothing'"),
         (("table.csv", "--baseline", "blue"), "--baseline must be"),
-        (("table.csv", "--engine", "cloud"), "'local' or 'ray'"),
+        (("table.csv", "--engine", "cloud"), "one of 'local', 'ray'"),
     ):
         code, out, error = gralis_run("batch", *change, "--model", "net.py:rows", "--out", "bad")
         assert (code, out) == (2, "")

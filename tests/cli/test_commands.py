@@ -16,8 +16,9 @@ import torch
 
 import gralis
 from cli.workshop import network
-from gralis.cli import main, outcome
-from gralis.cli.output import Folder, safe_name
+from gralis import demo
+from gralis.cli import exit_codes, main
+from gralis.cli.output import OutputFolder, safe_name
 from gralis.errors import GralisError
 from gralis.storage.container import write_whole
 
@@ -100,7 +101,7 @@ def test_verify_prints_rows_and_fails_with_one(gralis_run, monkeypatch) -> None:
     whole = gralis.verify(["paths"])
     row = replace(whole.rows[0], holds=False)
     broken = replace(whole, sections=(replace(whole.sections[0], rows=(row,)),))
-    monkeypatch.setattr(sys.modules["gralis.verify"], "verify", lambda only: broken)
+    monkeypatch.setattr("gralis.paper.verify", lambda only: broken)
     assert gralis_run("verify")[0] == 1
 
 
@@ -200,6 +201,24 @@ def test_the_examples_of_help_run(gralis_run, folder, name, monkeypatch) -> None
         assert out
 
 
+@pytest.mark.parametrize("command", ["explain", "batch"])
+def test_help_lists_the_plans_of_the_library(gralis_run, command) -> None:
+    out = " ".join(gralis_run(command, "--help")[1].replace("│", " ").split())
+    assert f"How coalitions are sampled: {', '.join(gralis.plans.names()[:6])}" in out
+
+
+def test_both_demo_commands_take_the_same_options(gralis_run, capsys) -> None:
+    out = gralis_run("demo", "--help")[1]
+    with pytest.raises(SystemExit):
+        demo.main(["--help"])
+    beside = capsys.readouterr().out
+    for text in (out, beside):
+        words = " ".join(text.replace("│", " ").split())
+        for name, option in demo.OPTIONS.items():
+            assert f"--{name}" in words
+            assert option.help in words
+
+
 def test_help_names_the_commands_and_no_command_is_help(gralis_run) -> None:
     code, out, _ = gralis_run("--help")
     assert code == 0
@@ -229,7 +248,7 @@ def test_a_missing_package_is_one_sentence(monkeypatch, capsys) -> None:
     "name", ["../../x.png", "/etc/passwd", "..", ".", "", "...", "a/../..", "..\\..\\x.png", "\0x\n"]
 )
 def test_no_name_leaves_the_folder(tmp_path, name) -> None:
-    folder = Folder(tmp_path / "out")
+    folder = OutputFolder(tmp_path / "out")
     path = folder.stem(name)
     assert path.resolve().parent == folder.path.resolve()
     assert path.name not in ("", ".", "..")
@@ -266,7 +285,7 @@ def test_what_nobody_expected_is_still_one_sentence(gralis_run, monkeypatch) -> 
     def fail(*_, **__):
         raise RuntimeError("out of\nluck")
 
-    monkeypatch.setattr("gralis.cli.job.explain", fail)
+    monkeypatch.setattr("gralis.cli.explain_run.explain", fail)
     code, out, error = gralis_run(*ROW)
     assert (code, out) == (2, "")
     assert sentence(error) == "unexpected RuntimeError: out of luck; --debug shows where."
@@ -287,7 +306,7 @@ def test_ctrl_c_is_an_ending(gralis_run, monkeypatch) -> None:
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gralis.cli.job.explain", interrupt)
+    monkeypatch.setattr("gralis.cli.explain_run.explain", interrupt)
     code, _, error = gralis_run(*ROW)
     assert code == 130
     assert sentence(error).startswith("interrupted")
@@ -300,7 +319,7 @@ def test_warnings_are_one_line_on_standard_error(gralis_run, monkeypatch) -> Non
         warnings.warn("poorly covered", UserWarning, stacklevel=1)
         return gralis.load("rows.gralis")
 
-    monkeypatch.setattr("gralis.cli.job.explain", warn)
+    monkeypatch.setattr("gralis.cli.explain_run.explain", warn)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         _, _, error = gralis_run(*ROW)
@@ -308,15 +327,15 @@ def test_warnings_are_one_line_on_standard_error(gralis_run, monkeypatch) -> Non
 
 
 def test_exit_codes_are_what_the_manual_says() -> None:
-    assert (outcome.DONE, outcome.NO, outcome.BAD, outcome.NOT_REACHED) == (0, 1, 2, 3)
-    assert outcome.told(GralisError("a sentence.")) == (2, "a sentence.")
-    assert outcome.told(MemoryError())[0] == 2
+    assert (exit_codes.DONE, exit_codes.NO, exit_codes.BAD, exit_codes.NOT_REACHED) == (0, 1, 2, 3)
+    assert exit_codes.code_and_sentence(GralisError("a sentence.")) == (2, "a sentence.")
+    assert exit_codes.code_and_sentence(MemoryError())[0] == 2
 
 
 def test_numbers_that_json_lacks_become_null(gralis_run, monkeypatch) -> None:
     known = gralis.load("rows.gralis")
     odd = replace(known, f_x=float("nan"), estimate=replace(known.estimate, values=np.array([1.0, np.inf, 2.0])))
-    monkeypatch.setattr("gralis.cli.job.explain", lambda *_, **__: odd)
+    monkeypatch.setattr("gralis.cli.explain_run.explain", lambda *_, **__: odd)
     _, out, _ = gralis_run(*ROW, "--json")
     found = json.loads(out, parse_constant=lambda name: pytest.fail(name))
     assert (found["f_x"], found["values"]) == (None, [1.0, None, 2.0])

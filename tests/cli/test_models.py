@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from cli.workshop import network
+from gralis.cli.exported_program import screen
 from gralis.cli.model import load_model, load_weights
-from gralis.cli.program import screen
 from gralis.errors import GralisError
 
 POINTS = torch.linspace(-1, 1, 2 * 3 * 24 * 24).reshape(2, 3, 24, 24)

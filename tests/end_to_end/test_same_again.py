@@ -13,8 +13,6 @@ import torch
 import gralis
 from explained import BUDGETS, SAMPLED, draw, setting, smooth, spread
 from gralis import Uniform
-from gralis.evaluation.engine import Engine
-from gralis.problem import Problem
 
 
 @pytest.mark.parametrize("plan", BUDGETS)
@@ -75,33 +73,6 @@ def test_a_model_that_needs_the_plain_layout_gets_it(batch_size):
     assert gralis.faithfulness.deletion(viewing, x, found).value == pytest.approx(
         gralis.faithfulness.deletion(lambda z: viewing(z.contiguous()), x, found).value
     )
-
-
-def test_what_is_done_with_a_batch_is_done_once():
-    """An error of the caller's is not taken for the model's: the batch is not evaluated and counted again."""
-    weight, x = draw(4, 3, 5, 5, seed=1), draw(3, 80, 80, seed=2)
-    calls = []
-
-    def conv(z: torch.Tensor) -> torch.Tensor:
-        calls.append(len(z))
-        return torch.nn.functional.conv2d(z, weight).tanh().mean((1, 2, 3))
-
-    problem = Problem.build(conv, x, features=gralis.features.grid(x.shape, 40))
-    engine, taken = Engine([problem], 8), []
-
-    def take(target: int, part: slice, rows: np.ndarray) -> None:
-        taken.append(part)
-        raise ValueError("the disk is full")
-
-    masks, nodes, pair = torch.ones(8, 4, dtype=torch.bool), torch.rand(8), torch.zeros(8, dtype=torch.int64)
-    with pytest.raises(ValueError, match="disk"):
-        engine.gradients(
-            lambda part, builder: builder.points(masks[part], nodes[part], pair[part]),
-            pair.numpy(),
-            lambda part: (masks[part].numpy(), nodes[part].numpy()),
-            take,
-        )
-    assert (len(taken), calls) == (1, [8])
 
 
 @pytest.mark.parametrize("plan", SAMPLED)

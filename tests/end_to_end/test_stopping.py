@@ -103,12 +103,13 @@ def test_progress_counts_up_to_the_end(plan):
     assert all(each <= total for each, total in told)
 
 
-def test_a_progress_callback_may_stop_the_run():
+@pytest.mark.parametrize(("x", "budget"), [(spread(6), 300), (np.ones(4096), 4096)], ids=["rows", "folded"])
+def test_a_progress_callback_may_stop_the_run(x, budget):
     def stop(done: int, total: int) -> None:
         raise StopIteration("enough")
 
     with pytest.raises(StopIteration, match="enough"):
-        gralis.explain(smooth, spread(6), budget=300, progress=stop)
+        gralis.explain(lambda z: z.square().sum(1), x, budget=budget, progress=stop)
 
 
 def test_a_bar_is_shown_when_asked_for(capsys):

@@ -93,11 +93,11 @@ def test_the_small_table(tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "amortised.json").read_text())
     by = {(line["method"], line["model"]): line for line in found["lines"]}
-    for model in ("as trained", "fine-tuned", "trained anew"):
+    for model in ("as trained", "fine-tuned", "trained from scratch"):
         error = by["gralis, 128 forwards", model]["error"]
         assert error < by["gralis, 32 forwards", model]["error"]
         assert error < min(line["error"] for line in found["lines"] if "explainer" in line["method"])
-    old, renewed = (by[f"explainer{how}", "trained anew"] for how in (" of the first model", ", trained again"))
+    old, renewed = (by[f"explainer{how}", "trained from scratch"] for how in (" of the first model", ", trained again"))
     assert renewed["error"] < old["error"]  # what was learnt of one model is not true of another
     assert (old["training_forwards"], renewed["training_forwards"] > 1000) == (0, True)
-    assert "| trained anew | gralis, 128 forwards |" in (tmp_path / "amortised.md").read_text()
+    assert "| trained from scratch | gralis, 128 forwards |" in (tmp_path / "amortised.md").read_text()

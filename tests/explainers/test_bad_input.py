@@ -55,7 +55,7 @@ ASKED: dict[str, tuple[Callable[[Explanation], Any], str]] = {
     "k_features 0": (lambda e: e.lime(k_features=0), r"'k_features'.*None or a whole number from 1 to 3.*Got 0"),
     "k_features > n": (lambda e: e.lime(k_features=4), r"'k_features'.*1 to 3.*Got 4"),
     "k_features float": (lambda e: e.lime(k_features=2.0), r"'k_features'.*Got 2\.0"),
-    "select": (lambda e: e.lime(select="ridge"), r"'select'.*'lasso' or 'largest'.*Got 'ridge'"),
+    "select": (lambda e: e.lime(select="ridge"), r"'select'.*one of 'lasso', 'largest'.*Got 'ridge'"),
     "select not text": (lambda e: e.lime(k_features=1, select=["lasso"]), r"'select'.*Got \['lasso'\]"),
     "coalition too large": (
         lambda e: e.interactions(2)[(0, 1, 2)],

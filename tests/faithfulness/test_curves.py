@@ -167,19 +167,19 @@ def test_road_of_a_model_that_sees_imputed_pixels_by_hand() -> None:
     x = np.arange(9.0).reshape(1, 3, 3) ** 2
     phi = np.zeros((3, 3))
     phi[1, 1] = 1
-    found = road_morf(lambda z: z[:, 0, 1, 1], x, phi, baseline=NoisyLinear(0.0), fractions=[0.0, 1 / 9])
-    assert found.curve.values == pytest.approx([16.0, 22.666667], abs=1e-6)
+    score = road_morf(lambda z: z[:, 0, 1, 1], x, phi, baseline=NoisyLinear(0.0), fractions=[0.0, 1 / 9])
+    assert score.curve.values == pytest.approx([16.0, 22.666667], abs=1e-6)
 
 
 def test_attributions_of_the_methods_are_taken_as_they_are() -> None:
     net, x = convnet(), picture()
     regions = features.grid(x.shape, 4)
-    found = methods.run(["gralis", "occlusion"], net, x, target=1, features=regions, budget=300)
-    for attribution in found.values():
+    attributions = methods.run(["gralis", "occlusion"], net, x, target=1, features=regions, budget=300)
+    for attribution in attributions.values():
         by_object = deletion(net, x, attribution, target=1).value
         assert by_object == deletion(net, x, attribution.values, target=1, features=regions).value
     with pytest.raises(GralisError, match="those of the attribution"):
-        deletion(net, x, found["gralis"], target=1, features=features.grid(x.shape, 6))
+        deletion(net, x, attributions["gralis"], target=1, features=features.grid(x.shape, 6))
 
 
 def test_bad_input_is_told_in_a_sentence() -> None:

@@ -8,7 +8,7 @@ from torch import nn
 
 from gralis import GralisError, faithfulness
 
-METRICS = [getattr(faithfulness, name) for name in faithfulness.__all__ if name.islower() and name != "over"]
+METRICS = [*faithfulness.METRICS.values(), faithfulness.rank_agreement]
 OWN = {
     "annotation": np.eye(4),
     "method": "occlusion",

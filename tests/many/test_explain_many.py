@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import gralis
 from gralis.errors import GralisError
-from gralis.many.tables import unpack
+from gralis.many.result_tables import unpack
 
 QUICK = {"budget": 40, "progress": False}
 
@@ -106,7 +106,7 @@ def test_rows_of_tables_and_pictures_of_folders(linear, tmp_path):
     assert list(seen.ids) == ["b.png", "broken.png", "deep/a.png", "link.png"]
     reasons = {failure.id: failure.reason for failure in seen.failures}
     assert set(reasons) == {"broken.png", "link.png"}
-    assert "leaves its folder" in reasons["link.png"]
+    assert "lies outside the folder" in reasons["link.png"]
     assert set(phi(seen)) == {"b.png", "deep/a.png"}
 
 
@@ -194,7 +194,7 @@ def test_bad_calls_are_one_sentence(linear, tmp_path):
         ({"ids": list("abcdefa")}, "'a' twice"),
         ({"ids": [1.5] * 7}, "names or whole numbers"),
         ({"ids": iter("abc"), "inputs": iter(xs())}, "as many as there are inputs"),
-        ({"engine": "cloud"}, "'local' or 'ray'"),
+        ({"engine": "cloud"}, "one of 'local', 'ray'"),
         ({"workers": 3}, "engine='ray'"),
         ({"block_size": 0}, "block_size"),
         ({"max_seconds": 3.0}, "clock"),

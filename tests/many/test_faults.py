@@ -15,7 +15,7 @@ import torch
 
 import gralis
 from gralis.errors import GralisError
-from gralis.many.store import Store
+from gralis.many.store import ResultsFolder
 from many import small
 
 SCRIPT = Path(__file__).with_name("small.py")
@@ -36,7 +36,7 @@ def start(folder, *arguments, **options):
 def contents(folder):
     """Every result file by its bytes; the manifest without the seconds that blocks took."""
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.glob("*/*"))}
-    entries = {n: (entry.ids, entry.failed, entry.files) for n, entry in Store.read(folder).entries.items()}
+    entries = {n: (entry.ids, entry.failed, entry.files) for n, entry in ResultsFolder.read(folder).entries.items()}
     return files, dict(sorted(entries.items()))
 
 
@@ -139,7 +139,7 @@ def test_an_altered_manifest_costs_at_most_the_work_of_its_lines(tmp_path, undis
         content = bytearray(whole)
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
         manifest.write_bytes(content)
-        intact = Store.read(tmp_path).entries
+        intact = ResultsFolder.read(tmp_path).entries
         assert set(intact) <= set(undisturbed[1])
         for number, entry in intact.items():  # what is left is what was written: no line is believed that was altered
             assert (entry.ids, entry.failed, entry.files) == undisturbed[1][number]
@@ -154,11 +154,11 @@ def test_a_manifest_cannot_point_out_of_the_folder(tmp_path):
     small.explain(tmp_path / "out")
     secret = tmp_path / "secret"
     secret.write_bytes(b"secret")
-    store = Store.read(tmp_path / "out")
+    store = ResultsFolder.read(tmp_path / "out")
     entry = store.entries[0]
     entry.files["../secret"] = [6, "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"]
     (tmp_path / "out" / "manifest.jsonl").write_bytes(store._line(entry))
-    assert 0 not in Store.read(tmp_path / "out").entries
+    assert 0 not in ResultsFolder.read(tmp_path / "out").entries
 
 
 def test_ids_that_look_like_paths_stay_inside(tmp_path):

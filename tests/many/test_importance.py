@@ -145,7 +145,7 @@ def test_bad_ways_to_save_and_merge_are_one_sentence(run, tmp_path):
 
 
 def test_bad_sums_and_features_that_differ_are_one_sentence(run, tmp_path):
-    with pytest.raises(GralisError, match="'label' or 'target'"):
+    with pytest.raises(GralisError, match="one of 'label', 'target'"):
         global_importance(run[0], by="name")
     with pytest.raises(GralisError, match="'results' parameter"):
         global_importance(3)

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 import warnings
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ import gralis
 from gralis.errors import GralisError
 from gralis.ledger import Ledger
 from gralis.many.importance import Importance
+from gralis.many.store import ResultsFolder
 from many import small
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -156,3 +158,18 @@ def test_files_of_every_version_there_ever_was_can_be_read():
     assert [failure.id for failure in found.failures] == ["2"]
     assert found.explanation("1").values.tolist() == expected["many-1"][4:8]
     assert Importance.load(GOLDEN / "importance-1.json").mean_abs.tolist() == expected["importance-1"]
+
+
+def test_a_run_of_every_version_there_ever_was_is_continued(tmp_path):
+    """Its settings are accepted, and its blocks count as finished."""
+    shutil.copytree(GOLDEN / "many-1", tmp_path / "run")
+    before = ResultsFolder.read(GOLDEN / "many-1")
+    with ResultsFolder(tmp_path / "run", before.settings).writing() as folder:
+        assert list(folder.entries) == [0, 1, 2]
+        for block, entry in before.entries.items():
+            assert folder.finished(block, entry.ids) == entry
+        folder.commit(3, ["new"], 0, 0.5, {})
+    assert list(gralis.many.Results(tmp_path / "run").ids)[-1] == "new"
+    other = {**before.settings, "budget": 7}
+    with pytest.raises(GralisError, match="budget"), ResultsFolder(tmp_path / "run", other).writing():
+        pass

@@ -352,3 +352,41 @@ def test_bad_arguments_are_one_sentence(tmp_path):
         with pytest.raises(GralisError, match=sentence) as told:
             call()
         assert "make room" not in str(told.value), number
+
+
+# --- the sources of gralis.bench -------------------------------------------------------------------------------------
+
+
+class Tenths:
+    """Items with features, classes and labels that are known to the source alone."""
+
+    def names(self):
+        return ["first", "second"]
+
+    def settings(self):
+        return {"width": 4}
+
+    def digest(self, index):
+        return str(index)
+
+    def load(self, index):
+        x = torch.full((4,), 0.1 * (index + 1))
+        return gralis.many.Item(self.names()[index], x, gralis.features.groups([0, 0, 1, 1]), 1 - index, {"label": "a"})
+
+
+def test_a_source_of_a_study_is_a_data_set_too(tmp_path):
+    net = nn.Linear(4, 2).eval()
+    results = gralis.explain_many(net, Tenths(), out=tmp_path / "out", target="label", **QUICK)
+    assert rows(results, "input", "label", "target", "n_features") == [
+        ("first", "a", "output[1]", 2),
+        ("second", "a", "output[0]", 2),
+    ]
+    columns = gralis.features.columns(list("abcd"))
+    single = gralis.explain_many(net, Tenths(), out=tmp_path / "columns", target=0, features=columns, **QUICK)
+    assert rows(single, "n_features") == [(4,), (4,)]  # features that the user gives come first
+    with pytest.raises(GralisError, match="'ids' parameter of explain_many must be left out"):
+        gralis.explain_many(net, Tenths(), ids=[1, 2], out=tmp_path / "ids", **QUICK)
+    repeated = Tenths()
+    repeated.names = lambda: ["first", "first"]
+    with pytest.raises(GralisError, match="'first' twice"):
+        gralis.explain_many(net, repeated, out=tmp_path / "twice", target=0, **QUICK)

@@ -8,7 +8,7 @@ from torch.nn.functional import interpolate
 
 from gralis import GralisError, canonical, features, methods
 from gralis.methods import Map, gradcam_map
-from gralis.methods.map import overlap, spread
+from gralis.methods.layer_map import overlap, spread
 from untouched import untouched
 
 
@@ -86,16 +86,16 @@ def test_the_default_is_the_last_layer_with_cells() -> None:
 def test_before_the_activation_keeps_the_signs_of_the_layer() -> None:
     net, x = network(), image()
     with untouched(net):
-        found = gradcam_map(net, x, target=2, relu=False, pre_activation=True)
-    assert found.layer == "4"
+        before = gradcam_map(net, x, target=2, relu=False, pre_activation=True)
+    assert before.layer == "4"
     # By hand: A = conv(...), y = w . mean(relu(A)): dy/dA = w_k 1[A > 0] / Z.
     with torch.no_grad():
         activation = net[3](net[2](net[1](net[0](x[None]))))[0]
         alpha = net[7].weight[2] * (activation > 0).double().mean((1, 2)) / activation[0].numel()
         expected = torch.einsum("k,kij->ij", alpha, activation).numpy()
-    assert found.values == pytest.approx(expected, abs=1e-12)
+    assert before.values == pytest.approx(expected, abs=1e-12)
     after = gradcam_map(net, x, target=2, relu=False).values
-    assert np.abs(found.values - after).max() > 1e-3
+    assert np.abs(before.values - after).max() > 1e-3
 
 
 def test_a_model_without_a_map_is_told_so() -> None:
@@ -119,12 +119,12 @@ def test_a_model_without_a_map_is_told_so() -> None:
 @pytest.mark.parametrize(("h", "w"), [(7, 7), (5, 3), (1, 4), (16, 16), (20, 31)])
 def test_both_ways_back_keep_the_sum(h: int, w: int) -> None:
     rng = np.random.default_rng(0)
-    found = Map(rng.standard_normal((h, w)), (3, 16, 18))
-    assert found.to_input().shape == (16, 18)
-    assert found.to_input().sum() == pytest.approx(found.values.sum(), abs=1e-9)
+    cells = Map(rng.standard_normal((h, w)), (3, 16, 18))
+    assert cells.to_input().shape == (16, 18)
+    assert cells.to_input().sum() == pytest.approx(cells.values.sum(), abs=1e-9)
     labels = rng.integers(0, 4, (16, 18))
-    assert found.on(labels).sum() == pytest.approx(found.values.sum(), abs=1e-9)
-    assert found.on(features.channels((3, 16, 18))) == pytest.approx(np.full(3, found.values.sum() / 3))
+    assert cells.on(labels).sum() == pytest.approx(cells.values.sum(), abs=1e-9)
+    assert cells.on(features.channels((3, 16, 18))) == pytest.approx(np.full(3, cells.values.sum() / 3))
 
 
 def test_whole_ratios_are_bilinear_upsampling() -> None:
@@ -146,10 +146,10 @@ def test_as_a_method_the_map_is_on_the_features() -> None:
     net, x = network(), image()
     regions = features.grid(x.shape, 4)
     with untouched(net):
-        found = methods.gradcam(net, x, target=1, features=regions)
+        cam = methods.gradcam(net, x, target=1, features=regions)
         linear = methods.gradcam_lin(net, x, target=1, features=regions, layer="2")
-    assert found.values == pytest.approx(found.map.on(regions))
-    assert found.values.sum() == pytest.approx(found.map.values.sum())
-    assert found.method == "GradCAM"
+    assert cam.values == pytest.approx(cam.map.on(regions))
+    assert cam.values.sum() == pytest.approx(cam.map.values.sum())
+    assert cam.method == "GradCAM"
     assert linear.map.values == pytest.approx(gradcam_map(net, x, target=1, layer="2", relu=False).values)
-    assert found.delta == pytest.approx((net(x[None]) - net(0 * x[None]))[0, 1].item())
+    assert cam.delta == pytest.approx((net(x[None]) - net(0 * x[None]))[0, 1].item())

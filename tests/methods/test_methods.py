@@ -1,4 +1,4 @@
-"""Every method: one signature, the planted region found, the known answers met, the model as it was."""
+"""Every method: one signature, the planted region ranked first, the known answers met, the model unchanged."""
 
 import inspect
 
@@ -53,9 +53,9 @@ def test_all_methods_have_one_signature() -> None:
 def test_every_faithful_method_ranks_the_planted_region_first_and_chance_does_not(planted) -> None:
     model, x, regions = planted
     with untouched(model):
-        found = run(METHODS, model, x, target=1, features=regions, budget=400, seed=3)
-    assert list(found) == list(METHODS)
-    for name, attribution in found.items():
+        attributions = run(METHODS, model, x, target=1, features=regions, budget=400, seed=3)
+    assert list(attributions) == list(METHODS)
+    for name, attribution in attributions.items():
         assert attribution.values.shape == (9,)
         assert attribution.to_input().shape == x.shape
         assert list(attribution.names) == list(regions.names)
@@ -138,16 +138,16 @@ def test_a_bad_seed_budget_or_batch_is_a_sentence_of_its_method() -> None:
 
 def test_occlusion_by_hand() -> None:
     x, base = np.array([2.0, 3.0, 5.0]), np.array([1.0, 0.0, 1.0])
-    found = methods.occlusion(lambda z: z[:, 0] * z[:, 1] - z[:, 2], x, baseline=base, features=[0, 0, 1])
-    assert found.values.tolist() == [6.0, -4.0]
-    assert found.exact
-    assert found.delta == 6 - 5 - (0 - 1)
+    attribution = methods.occlusion(lambda z: z[:, 0] * z[:, 1] - z[:, 2], x, baseline=base, features=[0, 0, 1])
+    assert attribution.values.tolist() == [6.0, -4.0]
+    assert attribution.exact
+    assert attribution.delta == 6 - 5 - (0 - 1)
 
 
 def test_occlusion_averages_over_baselines_and_says_what_it_takes() -> None:
     x, rows = np.array([2.0, 3.0]), np.array([[0.0, 0.0], [1.0, 1.0]])
-    found = methods.occlusion(lambda z: z[:, 0] * z[:, 1], x, baseline=sample(rows))
-    assert found.values.tolist() == [(6 + 3) / 2, (6 + 4) / 2]
+    attribution = methods.occlusion(lambda z: z[:, 0] * z[:, 1], x, baseline=sample(rows))
+    assert attribution.values.tolist() == [(6 + 3) / 2, (6 + 4) / 2]
     with pytest.raises(BudgetError, match=r"4 here, and budget=3"):
         methods.occlusion(lambda z: z[:, 0] * z[:, 1], x, baseline=sample(rows), budget=3)
 
@@ -171,10 +171,10 @@ def test_integrated_gradients_against_captum() -> None:
 def test_integrated_gradients_keep_to_the_budget_and_average_over_baselines() -> None:
     model = Counted().eval()
     x, rows = torch.ones(8).double(), np.stack([np.zeros(8), np.full(8, 0.5)])
-    found = methods.integrated_gradients(model, x, baseline=sample(rows), budget=20)
+    attribution = methods.integrated_gradients(model, x, baseline=sample(rows), budget=20)
     assert model.rows == 20 + 3  # ten nodes for each baseline; F(x) and both F(x')
     each = [methods.integrated_gradients(model, x, baseline=row, n_nodes=10).values for row in rows]
-    assert found.values == pytest.approx(np.mean(each, axis=0))
+    assert attribution.values == pytest.approx(np.mean(each, axis=0))
 
 
 def test_random_depends_on_the_seed_alone() -> None:

@@ -174,7 +174,7 @@ def test_blackbox_refuses_with_a_sentence(fn, target, says):
 
 def test_blackbox_needs_a_function(classifier):
     with pytest.raises(
-        GralisError, match=r"Got a LogisticRegression instead. Of a scikit-learn estimator give the method"
+        GralisError, match=r"Got a LogisticRegression instead. For a scikit-learn estimator pass the method"
     ):
         models.blackbox(classifier)
 

@@ -96,7 +96,7 @@ def test_few_compilations() -> None:
         torch.testing.assert_close(model.value_and_gradient(points)[1], 3 * points**2)
         torch.testing.assert_close(model.value(points), (points**3).sum(1))
     assert sorted(traced) == [8, 8, 16, 16]  # two sizes, each with and without gradient
-    assert model.engine.n_compilations == 6  # forward, forward with pull-back, pull-back
+    assert model.function.n_compilations == 6  # forward, forward with pull-back, pull-back
     before = len(traced)
     for target in (None, lambda z: 2 * z):
         gralis.explain(gralis.models.adapt(model, target), torch.ones(2), batch_size=16)

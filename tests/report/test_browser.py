@@ -314,3 +314,31 @@ def test_two_baselines_side_by_side(tmp_path: Path, open_page: Open) -> None:
     assert top in text
     assert words.signed(value) in text
     assert words.signed(float(other.values[list(other.names).index(top)])) in text
+
+
+def test_a_registered_panel_is_shown_and_cannot_run_anything(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, browser: Any
+) -> None:
+    run = "document.title = 'run'"
+    evil = (
+        f'<p id=mine onclick="{run}">The <b>largest</b> value</p><script>{run}</script></section></main>'
+        f'<meta http-equiv=refresh content=0><img src=x onerror="{run}"><svg><rect fill=red width=9 height=9 /></svg>'
+    )
+    monkeypatch.setattr("gralis.report.panels._PANELS", {"My <b>panel</b>": lambda explanation: evil})
+    path = exhaustive().report(tmp_path / "why.html")
+    context = browser.new_context()
+    page, requests = context.new_page(), []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    settled(page)
+    section = page.locator("#panels section")
+    assert section.locator("h2").inner_text() == "My <b>panel</b>"
+    assert section.locator("#mine").inner_text() == "The largest value"
+    section.locator("#mine").click()
+    assert section.locator("rect").count() == 1
+    assert section.locator("script, meta").count() == 0
+    assert page.locator("main #glossary").count() == 1  # the page around it is whole
+    assert page.title() != "run"
+    assert not [url for url in requests if not url.startswith(("data:", "blob:", path.as_uri()))]
+    assert gralis.load(path).n_features == 6
+    context.close()

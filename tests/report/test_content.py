@@ -8,6 +8,7 @@ import json
 import os
 import re
 import zlib
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import torch
 import gralis
 from gralis import GralisError
 from gralis.estimators import removal
-from gralis.report import archive_of, content, content_of, words
+from gralis.report import archive_of, content, content_of, panels, register_panel, words
 from gralis.report.outline import outline
 from gralis.report.png import png
 from report_cases import HOSTILE, exhaustive, network, picture, row, shared
@@ -230,6 +231,41 @@ def test_embedded_tokens_are_no_picture() -> None:
 def test_a_run_that_stopped_early_says_so() -> None:
     remarks = content(shared(tolerance=1e-4, budget=200))["remarks"]
     assert any("not reached" in remark for remark in remarks)
+
+
+# --- sections from outside -----------------------------------------------------------------------------------------
+
+
+def test_a_registered_panel_is_a_section_of_the_report(monkeypatch, sampled: gralis.Explanation) -> None:
+    monkeypatch.setattr(panels, "_PANELS", {})
+
+    def refuse(explanation: gralis.Explanation) -> str:
+        raise GralisError("This model has no layers.")
+
+    register_panel("Sum", lambda explanation: f"<p>{explanation.values.sum():.3f}</p>")
+    register_panel("Nothing", lambda explanation: None)
+    register_panel("Layers", refuse)
+    assert content(sampled)["panels"] == [
+        {"title": "Sum", "html": f"<p>{sampled.values.sum():.3f}</p>"},
+        {"title": "Layers", "missing": "This model has no layers."},
+    ]
+    register_panel("Layers", None)
+    assert [panel["title"] for panel in content(sampled)["panels"]] == ["Sum"]
+    register_panel("Sum", lambda explanation: 3)
+    with pytest.raises(GralisError, match="The panel 'Sum' must return HTML"):
+        content(sampled)
+    for title, panel, name in ((3, print, "title"), ("Sum", "<p>", "panel")):
+        with pytest.raises(GralisError, match=f"'{name}' parameter of register_panel"):
+            register_panel(title, panel)
+
+
+def test_an_estimator_from_outside_has_no_slider(sampled: gralis.Explanation) -> None:
+    class Mine(type(sampled.design.estimator)):
+        name, title, page_formula = "mine", "Mine", None
+
+    foreign = replace(sampled, design=replace(sampled.design, estimator=Mine()))
+    assert "cannot recompute the values of the estimator 'mine'" in content(foreign)["rows"]["missing"]
+    assert content(foreign)["methods"][0]["name"] == "Mine"
 
 
 # --- words ---------------------------------------------------------------------------------------------------------

@@ -1,37 +1,59 @@
-"""What changed from one model to another: both on the same rays, and their difference with paired errors."""
+"""What changed from one model to another: both models on the same rays, and their difference with paired errors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gralis.api.explain import prepare
+from gralis.api.signature import options_of_explain
 from gralis.errors import GralisError
+from gralis.options import Choices
 from gralis.results.difference import difference
 from gralis.results.explanation import Explanation
+from gralis.results.tables import largest_first, name_width
+from gralis.targets import Target
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Explanations of both models from the same rays, and of their difference, with paired errors."""
+    """Explanations of both models from the same rays, and of their difference, with paired errors.
+
+    Attributes
+    ----------
+    a, b : Explanation
+        The explanations of the first and of the second model.
+    change : Explanation
+        The explanation of F_b - F_a.
+    """
 
     a: Explanation
     b: Explanation
-    change: Explanation  # of F_b - F_a
+    change: Explanation
 
     def changed(self, level: float = 0.95) -> NDArray[np.bool_]:
-        """Which attributions changed beyond noise, all features together at `level`."""
+        """Which attributions changed beyond noise.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The level of the simultaneous intervals for the changes.
+
+        Returns
+        -------
+        array of bool of shape (n_features,)
+            True where the interval of the change does not contain zero.
+        """
         interval = self.change.interval(level)
         return np.asarray((interval[:, 0] > 0) | (interval[:, 1] < 0))
 
     def __repr__(self) -> str:
         change, sure = self.change, self.changed()
-        half = np.diff(change.interval(0.95), axis=1)[:, 0] / 2
-        order = np.argsort(-np.abs(change.values), kind="stable")[:15]
-        width = max([7, *(len(change.names[int(i)]) for i in order)])
+        half, order = change.half_widths(), largest_first(change.values)
+        width = name_width(change.names, order)
         lines = [
             f"two models on the same {self.a.cost.n_rays} rays: {int(sure.sum())} of {change.n_features} attributions "
             f"changed beyond noise (95%, all features together)",
@@ -44,24 +66,44 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare(model_a: object, model_b: object, x: object, **options: Any) -> Comparison:
+@options_of_explain()
+def compare(
+    model_a: object, model_b: object, x: object, *, target: Target = None, **options: Unpack[Choices]
+) -> Comparison:
     """What an updated, distilled or quantised model changed: model_b on the rays that explained model_a.
 
+    The plan takes its decisions (pilot, node density) on model_a.
+
+    Parameters
+    ----------
+    model_a, model_b : torch.nn.Module, callable or Model
+        The model before and after the change.
+    x : tensor, array, or a tuple or dict of them
+        One input, without a batch axis.
+    target : int, tuple or callable, optional
+        Which output to explain.
+
+    Returns
+    -------
+    Comparison
+        Both explanations, and that of the difference with paired errors.
+
+    Examples
+    --------
     >>> import torch
     >>> before, after = torch.nn.Linear(3, 1).double().eval(), torch.nn.Linear(3, 1).double().eval()
-    >>> found = compare(before, after, torch.ones(3, dtype=torch.float64))
+    >>> comparison = compare(before, after, torch.ones(3, dtype=torch.float64))
     >>> expected = (after.weight - before.weight)[0].detach().numpy()
-    >>> bool(np.allclose(found.change.values, expected))
+    >>> bool(np.allclose(comparison.change.values, expected))
     True
-
-    Options are those of `explain`; the plan's decisions (pilot, node density) are taken on model_a.
     """
-    run = prepare(model_b, x, options, "compare")  # refuses bad input before the first model runs
+    every_option = {"target": target, **options}
+    run = prepare(model_b, x, every_option, "compare")  # raises an error for bad input before the first model runs
     if run.folded:
         raise GralisError(
             f"compare needs the rows of the ledger, and with {run.problem.n_features} features and this budget it is "
             f"folded; group the coordinates into fewer features, or lower the budget."
         )
-    a = prepare(model_a, x, options, "compare").result()
+    a = prepare(model_a, x, every_option, "compare").result()
     b = run.again(a)
     return Comparison(replace(a, _continue=None), b, difference(a, b))

@@ -1,4 +1,4 @@
-"""The one-call door: `explain` checks, plans, evaluates, estimates. `cost` says beforehand what that takes."""
+"""`explain`: from a model and an input to an explanation. `cost` says beforehand what that costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, Literal, Unpack, overload
 
 import torch
 
-from gralis.api.cost import CostEstimate, estimate_cost
 from gralis.errors import bad
 from gralis.kernels import Gaussian, as_kernel
 from gralis.options import Choices, Options
@@ -17,6 +16,8 @@ from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.run import Run
 from gralis.targets import Target, Targets, describe
+
+__all__ = ["about", "begin", "complete", "explain", "prepare"]
 
 
 @overload
@@ -52,47 +53,104 @@ def explain(
 ) -> Explanation | Explanations:
     """phi_i = E_q[ray_i(T) | i in T]: why F(x) differs from F(x'), feature by feature, with errors.
 
+    Parameters
+    ----------
+    model : torch.nn.Module, callable or Model
+        The model F. A callable gets a batch of points (rows, *x.shape) and returns (rows,) or (rows, classes, ...).
+        `gralis.models` has adapters for NumPy, JAX, Keras and black boxes.
+    x : tensor, array, or a tuple or dict of them
+        One input, without a batch axis.
+    baseline : float, array, callable, str, recipe or sample, default=0.0
+        The reference x'. A string names a recipe of `gralis.baselines`. `gralis.baselines.sample(X, n)` averages the
+        explanation over several baselines.
+    target : int, tuple, callable, list of them, or "all", optional
+        Which output to explain. A list or "all" explains several outputs on the same rays: each point needs one
+        forward for all of them and one backward each, and the budget counts every backward.
+    features : Features or array of int, optional
+        Which coordinates are switched together. By default every coordinate is a feature. `gralis.features` has
+        superpixels, patches, columns, tokens and more.
+    kernel : Kernel, callable, or a list of kernels, default=Gaussian(0.75)
+        The locality kernel. The first kernel of a list is explained; the others stay available if the ledger is
+        folded.
+    plan : str or Plan, default="shared"
+        Which rays to evaluate: "shared", "exhaustive", "permutation", "independent", "endpoint", "values", or a plan
+        from `gralis.plans`.
+    budget : int or None, default=1024
+        The largest number of gradients, including the pilot, all replicates and all baselines. Plans without
+        gradients count forwards. None lets the plan take what it needs.
+    tolerance : float, optional
+        Stop as soon as every simultaneous half-width at `level` is at most max(atol, tolerance * |F(x) - F(x')|).
+    level : float, default=0.95
+        The level of the intervals that `tolerance` speaks of.
+    quadrature : {"random", "midpoint", "riemann", "gauss-legendre"}, optional
+        The rule for the nodes on each ray. By default the plan chooses: stratified random nodes, Gauss-Legendre where
+        all coalitions are enumerated, midpoints in Algorithm 1.
+    n_nodes : int, optional
+        The number of nodes on each ray. By default the plan chooses.
+    replicates : int, optional
+        The number of independent replicates from which errors are estimated. By default the plan chooses.
+    coalition_values : bool, default=True
+        Whether to evaluate v(T) = F(x_T) - F(x') too, with one forward per coalition. Shapley values, LIME,
+        interactions and the split of the residual need it, and it lowers the error of phi.
+    layer : torch.nn.Module or str, optional
+        Explain from the output of this layer instead of the input. The features then divide the activation.
+    atol : float, default=0.0
+        An absolute half-width that is small enough; see `tolerance`.
+    max_seconds : float, optional
+        Stop after this time and return the result so far.
+    seed : int or None, default=0
+        The seed of every random choice. None draws a fresh seed, which the result stores.
+    batch_size : int or "auto", default="auto"
+        The number of points in one call of the model. "auto" measures which size is fastest.
+    max_memory : int, optional
+        The number of bytes that one batch may take. By default half of the free memory.
+    device : torch.device or str, optional
+        Where a torch model runs. By default where its parameters are.
+    dtype : torch.dtype, optional
+        The type in which points are evaluated. By default that of the model, or of x.
+    progress : bool or callable, optional
+        True shows a progress bar, False none, None a bar if standard error is a terminal. A callable gets
+        (gradients done, gradients in all) after every batch.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does: raise KeyboardInterrupt, or return the result so far.
+
+    Returns
+    -------
+    Explanation or Explanations
+        `Explanations` if `target` is a list or "all".
+
+    Raises
+    ------
+    GralisError
+        If an argument is not allowed; the message is one sentence that says what is.
+    ModelError
+        If the model fails or returns something that cannot be explained.
+    BudgetError
+        If the budget is too small for the plan; the message names the least that works.
+
+    Examples
+    --------
     >>> from gralis import Uniform
     >>> f = lambda z: 2 * z[:, 0] + 3 * z[:, 1] + z[:, 2] + z[:, 1] * (4 * z[:, 0] + 2 * z[:, 2]) - z[:, 0] * z[:, 2]
     >>> explanation = explain(f, torch.ones(3, dtype=torch.float64), kernel=Uniform())
     >>> explanation.values.round(12).tolist()
     [2.75, 4.5, 1.25]
-
-    quadrature=None takes the plan's own rule: stratified random nodes, except Gauss-Legendre where all coalitions are
-    enumerated and midpoints in Algorithm 1. kernel may be a list: the first is explained, the others stay available
-    on a folded ledger. target may be a list, or "all": one forward per point serves every target, each has a backward
-    and a result of its own, and the budget counts every backward. layer (a module of the model, or its name) explains
-    from that layer's output instead of the input: features then divide the activation. on_interrupt="return" makes
-    Ctrl-C (and max_seconds always does) give what is there so far.
     """
-    run = prepare(**_apart(locals()), owner="explain")
+    options = dict(locals())
+    run = prepare(options.pop("model"), options.pop("x"), options, "explain")
     if isinstance(target, list | str):
         return Explanations(run.results(), tuple(map(describe, run.problem.targets)))
     return run.result()
 
 
-def cost(model: object, x: object, *, target: Target | Targets = None, **options: Unpack[Choices]) -> CostEstimate:
-    """What `explain` with the same arguments would take, from one probe: nothing is explained.
-
-    >>> cost(lambda z: z.sum(1), torch.ones(20), budget=500).n_gradients <= 500
-    True
-    """
-    return estimate_cost(prepare(model, x, {"target": target, **options, "progress": False}, "cost"))
-
-
-def _apart(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of `explain`: model, x, and the options."""
-    return {"model": given.pop("model"), "x": given.pop("x"), "options": given}
-
-
 def prepare(model: object, x: object, options: Mapping[str, Any], owner: str) -> Run:
-    """The run that `explain` would make of these options, checked and not yet begun."""
-    given = complete(options, owner)
-    return begin([Problem.build(model, x, target=given["target"], **about(given))], given)
+    """The run that `explain` would make with these options. They are checked, and the run has not begun."""
+    completed = complete(options, owner)
+    return begin([Problem.build(model, x, target=completed["target"], **about(completed))], completed)
 
 
 def complete(options: Mapping[str, Any], owner: str) -> dict[str, Any]:
-    """The options with the defaults of `explain`; unknown names are refused."""
+    """The options, completed with the defaults of `explain`. An unknown name raises an error."""
     defaults: dict[str, Any] = dict(explain.__kwdefaults__ or {})
     unknown = set(options) - set(defaults)
     if unknown:
@@ -100,15 +158,15 @@ def complete(options: Mapping[str, Any], owner: str) -> dict[str, Any]:
     return {**defaults, **options}
 
 
-def about(given: Mapping[str, Any]) -> dict[str, Any]:
+def about(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that belong to the problem."""
-    return {name: given[name] for name in ("baseline", "features", "layer", "device", "dtype")}
+    return {name: options[name] for name in ("baseline", "features", "layer", "device", "dtype")}
 
 
-def begin(problems: Sequence[Problem], given: Mapping[str, Any]) -> Run:
-    """A run on these problems, every other option checked."""
-    kernel = given["kernel"]
+def begin(problems: Sequence[Problem], options: Mapping[str, Any]) -> Run:
+    """A run on these problems. All other options are checked."""
+    kernel = options["kernel"]
     kernels = [as_kernel(k) for k in (kernel if isinstance(kernel, list | tuple) else [kernel])]
     if not kernels:
         raise bad("kernel", "explain", "a kernel, or a list of at least one", "an empty list")
-    return Run(problems, kernels, as_plan(given["plan"]), Options.checked(given), given["progress"])
+    return Run(problems, kernels, as_plan(options["plan"]), Options.checked(options), options["progress"])

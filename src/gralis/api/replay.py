@@ -1,11 +1,11 @@
-"""The same numbers again? An explanation recomputed from its provenance with a model at hand, and compared."""
+"""An explanation computed again from its provenance with a model at hand, and compared with the saved numbers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,16 +13,19 @@ import torch
 from gralis import plans, targets
 from gralis.api.explain import explain, prepare
 from gralis.baselines import Baselines
+from gralis.checks import non_negative
 from gralis.errors import GralisError, bad
-from gralis.files.archive import Forgotten
-from gralis.kernels import Gaussian, Kernel, Uniform
-from gralis.ledger import FoldedLedger, Ledger
+from gralis.kernels import Gaussian, Kernel, Uniform, UnsavedKernel, from_dict, to_dict
+from gralis.ledger import FoldedLedger
 from gralis.models import Model
 from gralis.models.layer import descend
+from gralis.plans.registry import make as make_plan
 from gralis.problem import Problem
 from gralis.results.explanation import Explanation
 from gralis.results.replay import Replay, compared
 from gralis.targets import Target
+
+__all__ = ["replay"]
 
 _FOREVER = 1e9  # seconds: a run with a time limit draws small replicates, and must draw the same again
 _OPTIONS: tuple[str, ...] = ("budget", "tolerance", "atol", "level", "quadrature", "n_nodes", "replicates", "seed")
@@ -39,23 +42,45 @@ def replay(
     tolerance: float | None = None,
     progress: bool | None = False,
 ) -> Replay:
-    """Compute an explanation again from its provenance with this model: the same, or which hash and which number not.
+    """Compute an explanation again from its provenance with this model, and say which hashes and numbers differ.
 
+    Parameters
+    ----------
+    explanation : Explanation
+        The explanation to check; `gralis.load` reads one from a file.
+    model : torch.nn.Module, callable or Model
+        The model that should give the same numbers.
+    target : int, tuple, callable or str, default="saved"
+        The output that was explained. It is needed only if it was a Python function, which a file cannot hold.
+    kernel : Kernel, optional
+        The kernel. It is needed only if it was Python code.
+    x : tensor, array, or a tuple or dict of them, optional
+        The input of the model. It is needed only if the output of a layer was explained.
+    tolerance : float, optional
+        The largest deviation that counts as equal, relative to the largest of |F(x)|, |F(x')| and |phi|. The default
+        allows for rounding.
+    progress : bool or None, default=False
+        Whether to show a progress bar. None shows it only on a terminal.
+
+    Returns
+    -------
+    Replay
+        The verdict; it prints as a sentence.
+
+    Examples
+    --------
     >>> import gralis
     >>> model = torch.nn.Linear(3, 1).eval()
     >>> explanation = gralis.explain(model, torch.ones(3))
     >>> replay(explanation, model).same, replay(explanation, torch.nn.Linear(3, 1).eval()).hashes
     (True, ('model',))
-
-    `target` and `kernel` are needed where they were Python code, and x (the model's own input) where a layer was
-    explained. `tolerance` is relative to the largest of |F(x)|, |F(x')|, |phi|; its default allows for rounding.
     """
     if not isinstance(explanation, Explanation):
         raise bad("explanation", "replay", "an Explanation (gralis.load reads one)", type(explanation).__name__)
-    if tolerance is not None and (isinstance(tolerance, bool) or not 0 <= tolerance < np.inf):
-        raise bad("tolerance", "replay", "None or a number >= 0", repr(tolerance))
+    if tolerance is not None:
+        tolerance = non_negative(tolerance, "tolerance", "replay")
     saved = explanation.provenance
-    goal = _target(saved, target)
+    output = _target(saved, target)
     options: dict[str, Any] = {name: saved[name] for name in _OPTIONS}
     options |= {
         "max_seconds": None if saved["max_seconds"] is None else _FOREVER,
@@ -64,50 +89,57 @@ def replay(
         "features": explanation.features,
         "kernel": _kernels(explanation, kernel),
         "plan": _plan(saved),
-        "target": None if isinstance(model, Model) else goal,
+        "target": None if isinstance(model, Model) else output,
         "dtype": None if isinstance(model, Model) or "," in saved["dtype"] else getattr(torch, saved["dtype"]),
         "progress": progress,
     }
-    apart = 0.0
+    layer_gap = 0.0
     if saved.get("layer") is not None or x is not None:
-        model, apart = _behind_layer(explanation, model, goal, x)
-    again = _rows_again if not explanation.complete or _together(saved) else _run_again
-    found, hashes, notes = again(explanation, model, options, kernel)
-    return compared(explanation, found, hashes, tolerance, notes, apart)
+        model, layer_gap = _behind_layer(explanation, model, output, x)
+    compute = _same_rays if not explanation.complete or _shared_rays(saved) else _same_run
+    again = compute(explanation, model, options, kernel)
+    return compared(explanation, again.explanation, again.hashes, tolerance, again.notes, layer_gap)
 
 
 # --- computing again -------------------------------------------------------------------------------------------------
 
-_Found = tuple[Explanation, Mapping[str, str], tuple[str, ...]]
+
+class _Recomputed(NamedTuple):
+    """The explanation that was computed again, with the hashes of its run."""
+
+    explanation: Explanation
+    hashes: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
 
-def _run_again(e: Explanation, model: object, options: dict[str, Any], kernel: Kernel | None) -> _Found:
+def _same_run(e: Explanation, model: object, options: dict[str, Any], kernel: Kernel | None) -> _Recomputed:
     """Plan and evaluate from the start, then take the same steps: extended, fewer nodes, another kernel."""
-    found = explain(model, _packed(e), **options)
-    hashes = found.provenance["hashes"]
-    more = e.ledger.n_replicates - found.ledger.n_replicates
-    if more > 0 and not found.estimate.exact:
-        found = found.extend(more * int(found.plan["rays_per_replicate"]) * max(int(found.plan["n_nodes"]), 1))
-    if isinstance(found.ledger, Ledger) and (e.plan["n_nodes"] or 0) < (found.plan["n_nodes"] or 0):
-        found = found.with_nodes(int(e.plan["n_nodes"]))
-    wanted = e.kernel if kernel is None or not isinstance(e.kernel, Forgotten) else kernel
-    return (found if found.kernel == wanted else found.with_kernel(wanted)), hashes, ()
+    again = explain(model, _packed(e), **options)
+    hashes = again.provenance["hashes"]
+    more = e.ledger.n_replicates - again.ledger.n_replicates
+    if more > 0 and not again.exact:
+        again = again.extend(more * int(again.plan["rays_per_replicate"]) * max(int(again.plan["n_nodes"]), 1))
+    if again.ledger.keeps_rows and (e.plan["n_nodes"] or 0) < (again.plan["n_nodes"] or 0):
+        again = again.with_nodes(int(e.plan["n_nodes"]))
+    wanted = e.kernel if kernel is None or not isinstance(e.kernel, UnsavedKernel) else kernel
+    return _Recomputed(again if again.kernel == wanted else again.with_kernel(wanted), hashes)
 
 
-def _rows_again(e: Explanation, model: object, options: dict[str, Any], kernel: Kernel | None) -> _Found:
-    """The rows of a run that was stopped, or that served several questions: they are evaluated, not drawn again."""
-    found = prepare(model, _packed(e), options, "replay").again(e if kernel is None else replace(e, kernel=kernel))
+def _same_rays(e: Explanation, model: object, options: dict[str, Any], kernel: Kernel | None) -> _Recomputed:
+    """Evaluate the saved rays of a run that was stopped, or that served several questions, without drawing new ones."""
+    saved = e if kernel is None else replace(e, design=e.design.with_kernel(kernel))
+    again = prepare(model, _packed(e), options, "replay").again(saved)
     why = "The run had been stopped early" if not e.complete else "Its rays had served several questions"
-    note = f"{why}, so its own rays were evaluated again, not drawn again."
-    return found, found.provenance["hashes"], (note,)
+    note = f"{why}, so the saved rays were evaluated again and no new ones were drawn."
+    return _Recomputed(again, again.provenance["hashes"], (note,))
 
 
-def _together(saved: Mapping[str, Any]) -> bool:
+def _shared_rays(saved: Mapping[str, Any]) -> bool:
     """Whether the rays were shared with other inputs or targets."""
     return any(count > 1 for count in saved.get("asked_together", {}).values())
 
 
-def _behind_layer(e: Explanation, model: object, goal: Target, x: object) -> tuple[object, float]:
+def _behind_layer(e: Explanation, model: object, target: Target, x: object) -> tuple[object, float]:
     """The network behind the layer, and how far the layer's output at x lies from the one that was explained."""
     layer = e.provenance.get("layer")
     if layer is None:
@@ -117,16 +149,16 @@ def _behind_layer(e: Explanation, model: object, goal: Target, x: object) -> tup
             f"The output of the layer {layer} was explained, and the file holds that, not the model's input; "
             f"give the input: gralis.replay(explanation, model, x=...)."
         )
-    own = Problem.build(model, x, target=goal)
-    points = own.pack([leaf[None] for leaf in own.x])
-    there = descend(model, layer, points, points, goal)
+    problem = Problem.build(model, x, target=target)
+    points = problem.pack([leaf[None] for leaf in problem.x])
+    there = descend(model, layer, points, points, target)
     if there.activation.shape != e.endpoints.x[0].shape:
         shapes = f"{tuple(there.activation.shape)}, and {e.endpoints.x[0].shape} was explained"
         raise GralisError(f"The layer {layer} of this model gives shape {shapes}.")
     return there.tail, float(np.abs(there.activation.cpu().double().numpy() - e.endpoints.x[0]).max())
 
 
-# --- what was asked --------------------------------------------------------------------------------------------------
+# --- what was explained ----------------------------------------------------------------------------------------------
 
 
 def _target(saved: Mapping[str, Any], given: Target | str) -> Target:
@@ -143,31 +175,40 @@ def _target(saved: Mapping[str, Any], given: Target | str) -> Target:
 def _kernels(e: Explanation, given: Kernel | None) -> list[Kernel]:
     """The kernel under which the rays were drawn, which with_kernel does not change, and those of a folded ledger."""
     if isinstance(e.ledger, FoldedLedger):
-        return [given or kernel if isinstance(kernel, Forgotten) else kernel for kernel in e.ledger.kernels]
-    name = str(e.provenance["kernels"][0])
-    if name == "Uniform()":
-        return [Uniform()]
-    if found := re.fullmatch(r"Gaussian\(sigma=([^,]+), distance='(relative|euclidean)'\)", name):
-        return [Gaussian(float(found[1]), "relative" if found[2] == "relative" else "euclidean")]
-    if given is None and (isinstance(e.kernel, Forgotten) or type(e.kernel).__name__ not in name):
-        raise GralisError(f"The kernel {name} was Python code, which a file cannot hold; give it again as kernel.")
-    return [given or e.kernel]
+        kernels = list(e.ledger.kernels)
+    else:
+        stored = e.provenance["kernels"][0]
+        kernels = [_kernel_of_repr(stored, e) if isinstance(stored, str) else from_dict(stored)]
+        if stored == to_dict(e.kernel, e.n_features):  # e.kernel may be Python code that is still at hand
+            kernels = [e.kernel]
+    for place, kernel in enumerate(kernels):
+        if isinstance(kernel, UnsavedKernel):
+            if given is None:
+                raise GralisError(
+                    f"The kernel {kernel.name} was Python code, which a file cannot hold; give it again as kernel."
+                )
+            kernels[place] = given
+    return kernels
+
+
+def _kernel_of_repr(text: str, e: Explanation) -> Kernel:
+    """The kernel in a file that was written before kernels were stored as values: it holds their repr."""
+    if text == "Uniform()":
+        return Uniform()
+    if gaussian := re.fullmatch(r"Gaussian\(sigma=([^,]+), distance='(relative|euclidean)'\)", text):
+        return Gaussian(float(gaussian[1]), gaussian[2])  # type: ignore[arg-type]
+    return e.kernel if type(e.kernel).__name__ in text else UnsavedKernel(text)
 
 
 def _plan(saved: Mapping[str, Any]) -> plans.Plan:
-    makers = {name: getattr(plans, name) for name in plans.__all__ if name.islower()}
-    if saved["plan"] not in makers or saved["plan"] in ("as_plan", "whole"):
+    if saved["plan"] not in plans.names():
         raise GralisError(f"The plan {saved['plan']!r} is none of gralis.plans, so it cannot be made again.")
-    plan: plans.Plan = makers[saved["plan"]](**saved.get("plan_options", {}))
-    return plan
+    return make_plan(saved["plan"], **saved.get("plan_options", {}))
 
 
 def _packed(e: Explanation) -> Any:
     """x in the form in which it was given."""
-    leaves = [_tensor(leaf, e, i) for i, leaf in enumerate(e.endpoints.x)]
-    if e.leaf_keys is not None:
-        return dict(zip(e.leaf_keys, leaves, strict=True))
-    return tuple(leaves) if e.several_leaves else leaves[0]
+    return e.form.pack([_tensor(leaf, e, i) for i, leaf in enumerate(e.endpoints.x)])
 
 
 def _baselines(e: Explanation) -> Baselines:

@@ -1,8 +1,8 @@
-"""Methods run again: on a perturbed image, with another seed, or on a randomised model.
+"""Methods that are run again: on a perturbed image, with another seed, or on a randomised model.
 
-A metric that runs a method again asks for one method at a time. Here they are all run together, so that those that
-read a ledger share it also then, and what was run once is remembered: the metrics perturb with the image's seed, so
-every method asks for the same few runs.
+A metric that runs a method again names one method at a time. `Repeats` runs all methods together, so that those that
+read a ledger share it, and keeps the attributions. The metrics perturb with the seed of the image, so every method
+needs the same few runs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from torch import nn
 from gralis import methods
 from gralis.arrays import to_numpy
 from gralis.errors import GralisError
-from gralis.explainers import Attribution
-from gralis.methods.method import Method
-from gralis.methods.several import FROM_LEDGER
+from gralis.methods import FROM_LEDGER, Method
 from gralis.models.fingerprint import of_function, of_module
+from gralis.results import Attribution
+
+__all__ = ["Repeats", "digest", "fingerprint"]
 
 
 class Repeats:
-    """The methods of a study on one image, remembered by (image, seed, parameters, baseline)."""
+    """The methods of a study on one image, kept by image, seed, model and baseline."""
 
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
         self._names, self._options = tuple(names), dict(options)
@@ -33,33 +34,33 @@ class Repeats:
     def run(
         self, names: Sequence[str], model: object, x: object, *, seed: int, **changed: Any
     ) -> dict[str, Attribution]:
-        """`methods.run` with the options of the study."""
+        """`methods.run` with the options of the study, except those that are changed."""
         return methods.run(names, model, x, seed=seed, **{**self._options, **changed})
 
     def method(self, name: str) -> Method:
-        """One of them as a function that a metric can call."""
+        """One of the methods, as a function that a metric can call."""
 
         def again(model: object, x: object, *, seed: int = 0, ledger: object = None, **changed: Any) -> Attribution:
             key = (name, seed, digest(x), fingerprint(model), repr(changed.get("baseline")))
             if key not in self._known:
-                together = [one for one in self._names if one in FROM_LEDGER] if name in FROM_LEDGER else [name]
+                together = [other for other in self._names if other in FROM_LEDGER] if name in FROM_LEDGER else [name]
                 try:
-                    found = self.run(together, model, x, seed=seed, **changed)
-                except GralisError:  # another one cannot: this one by itself
-                    found = self.run([name], model, x, seed=seed, **changed)
-                self._known.update({(one, *key[1:]): attribution for one, attribution in found.items()})
+                    attributions = self.run(together, model, x, seed=seed, **changed)
+                except GralisError:  # another method fails, so this one is run alone
+                    attributions = self.run([name], model, x, seed=seed, **changed)
+                self._known.update({(other, *key[1:]): values for other, values in attributions.items()})
             return self._known[key]
 
         return again
 
 
 def digest(x: object) -> str:
-    """Of the numbers of one array."""
+    """The sha256 of the numbers of one array."""
     return hashlib.sha256(np.ascontiguousarray(to_numpy(x)).tobytes()).hexdigest()
 
 
 def fingerprint(model: object) -> str:
-    """What tells models apart without calling them.
+    """A text that differs between models. No model is called for it.
 
     >>> fingerprint(nn.ReLU()) == fingerprint(nn.ReLU()), fingerprint(nn.ReLU()) == fingerprint(nn.Tanh())
     (True, False)

@@ -1,50 +1,38 @@
-"""What is asked of every image: these methods, scored by these metrics. The record of one image is plain JSON."""
+"""What is done with every image: these methods, scored by these metrics. The record of one image is plain JSON."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis import faithfulness, targets
+from gralis import targets
 from gralis.arrays import Array
-from gralis.baselines.recipes import RECIPES
+from gralis.bench.metric_names import ANNOTATED, check_baseline, parsed, takes
 from gralis.bench.repeats import Repeats
-from gralis.bench.source import Item
-from gralis.checks import whole
+from gralis.checks import one_of, whole
 from gralis.errors import GralisError, bad
-from gralis.explainers import Attribution
-from gralis.faithfulness import Score
+from gralis.faithfulness import METRICS, infidelity
 from gralis.faithfulness.fidelity import losses, misfit
-from gralis.faithfulness.scored_input import case
+from gralis.faithfulness.scored_input import ScoredInput
 from gralis.kernels import Gaussian, Kernel, Uniform
-from gralis.methods.method import Task, Words
-from gralis.methods.several import FROM_LEDGER, METHODS
+from gralis.many.items import Item
+from gralis.methods import FROM_LEDGER, METHODS
+from gralis.methods.settings import MethodSettings, SharedKeywords
 from gralis.problem import Problem
+from gralis.results import Attribution
 from gralis.targets import Target
 
-ANNOTATED = ("pointing_game", "iou", "mass_inside")  # for images with an annotation
-#: The order of the paper; the repeated ones are for the first few images only.
-METRICS: Mapping[str, Callable[..., Score]] = MappingProxyType(
-    {
-        name: getattr(faithfulness, name)
-        for name in (
-            *("deletion", "insertion", "road_morf", "road_lerf", "road_gap", "infidelity", "completeness"),
-            *("gini", "entropy", "locality", "max_sensitivity", "stability", "model_randomisation"),
-            *ANNOTATED,
-        )
-    }
-)
-REPEATED = ("max_sensitivity", "stability", "model_randomisation")
+__all__ = ["Study", "measure"]
+
 _CURVES = ("deletion", "insertion", "road_morf", "road_lerf", "road_gap")
 _NO_UNIT = ("gradcam", "gradcam_lin", "random")  # their sum means nothing: no completeness, infidelity up to a factor
 _READOUTS = ("logit", "probability", "log_odds", "margin")
@@ -54,14 +42,41 @@ _COUNTS = {"max_sensitivity": "n_perturbations", "stability": "n_runs", "model_r
 
 @dataclass(frozen=True)
 class Study:
-    """Methods, metrics and what they have in common.
+    """Methods, metrics, and the options that they have in common.
 
-    `metrics`: names of `gralis.faithfulness`; "deletion:blur" is deletion with the baseline "blur", "deletion:0" with
-    zeros; in "stability:blur" it is the method that has that baseline. `readout`: which function of the logits methods
-    explain; `score_readout`: which one the curves follow (a probability has the same scale on every image). The
-    repeated metrics run on the first `repeats_on` images, `n_repeats` times each; `pointing_game`, `iou` and
-    `mass_inside` on those with an annotation.
+    Parameters
+    ----------
+    methods : tuple of str, default=all of `gralis.methods.METHODS`
+        The methods.
+    metrics : tuple of str, default=all of `gralis.faithfulness.METRICS` but road_gap and those of annotations
+        The metrics. "deletion:blur" is deletion with the baseline "blur", and "deletion:0" with zeros; in
+        "stability:blur" it is the method that starts from that baseline. Metrics of annotations are evaluated on
+        images that have one.
+    readout : {"logit", "probability", "log_odds", "margin"}, default="logit"
+        Which function of the logits the methods explain.
+    score_readout : {"logit", "probability", "log_odds", "margin"}, default="probability"
+        Which function of the logits the curves follow. A probability has the same scale on every image.
+    baseline : float or str, default=0.0
+        The baseline of the methods, a number or a name of `gralis.baselines`.
+    budget : int, default=1024
+        The number of gradients of every ledger.
+    sigma : float, default=0.75
+        The width of the Gaussian kernel; inf gives the uniform kernel.
+    layer : str or None, default=None
+        The layer that GradCAM reads; None takes the last one that has maps.
+    repeats_on : int, default=5
+        On how many images, counted from the first, metrics that run methods again are evaluated.
+    n_repeats : int, default=5
+        How often those metrics run a method.
+    steps : int, default=50
+        The number of steps of deletion and insertion.
+    seed : int, default=0
+        The seed of the study. Every image has a seed that depends on it and on the name of the image.
+    batch_size : int, default=8
+        The batch size of the model. It is fixed, because sums in another order would change the last digits.
 
+    Examples
+    --------
     >>> Study(methods=("gralis", "random"), metrics=("deletion:blur",)).metrics
     ('deletion:blur',)
     """
@@ -78,7 +93,7 @@ class Study:
     n_repeats: int = 5
     steps: int = 50
     seed: int = 0
-    batch_size: int = 8  # fixed: sums in another order would change the last digits of the table
+    batch_size: int = 8
 
     def __post_init__(self) -> None:
         for field, allowed in (("methods", METHODS), ("metrics", METRICS)):
@@ -89,62 +104,78 @@ class Study:
             if len(set(chosen)) < len(chosen):
                 raise bad(field, "Study", "different names", ", ".join(chosen))
         for metric in self.metrics:
-            _require_replacement(metric)
+            check_baseline(metric)
         for name in ("readout", "score_readout"):
-            if getattr(self, name) not in _READOUTS:
-                raise bad(name, "Study", f"one of {', '.join(_READOUTS)}", repr(getattr(self, name)))
+            one_of(getattr(self, name), _READOUTS, name, "Study")
         for name, least in _LEAST:
             whole(getattr(self, name), name, least, "Study")
 
     @property
     def kernel(self) -> Kernel:
+        """The kernel of the ledgers."""
         return Uniform() if self.sigma == math.inf else Gaussian(self.sigma)
 
     def settings(self) -> dict[str, Any]:
-        """Everything that decides the numbers, as JSON keeps it."""
+        """Everything that the numbers depend on, as JSON can hold it."""
         return {**asdict(self), "methods": list(self.methods), "metrics": list(self.metrics), "sigma": str(self.sigma)}
 
     def seed_of(self, name: str) -> int:
-        """A seed of the image's own, whatever the order or the number of workers."""
+        """The seed of an image. It does not depend on the order of the images or the number of workers."""
         return int.from_bytes(hashlib.sha256(f"{self.seed}:{name}".encode()).digest()[:4], "big")
 
 
 def measure(
     study: Study, model: object, item: Item, *, repeated: bool, ledger_path: Path | None = None
 ) -> dict[str, Any]:
-    """Every method on one image, scored by every metric; one that fails is recorded and does not stop the rest.
+    """Every method on one image, scored by every metric. What fails is recorded and does not stop the rest.
 
-    `ledger_path`: where the explanation that the methods read is saved.
+    Parameters
+    ----------
+    study : Study
+        Methods, metrics and their options.
+    model : torch.nn.Module
+        The model.
+    item : Item
+        The image.
+    repeated : bool
+        Whether metrics that run methods again are evaluated.
+    ledger_path : Path, default=None
+        Where the explanation that the methods read is saved; None does not save it.
+
+    Returns
+    -------
+    dict
+        The record, as plain JSON: "image", "about", "target", "n_features", "seed", "attributions", "scores" and
+        "timings".
     """
     start = time.perf_counter()
-    here = _Here(study, model, item, study.seed_of(item.name))
-    found, failed = here.attributions(ledger_path)
+    scoring = _ImageScoring(study, model, item, study.seed_of(item.name))
+    attributions, failed = scoring.attributions(ledger_path)
     scores = []
     for metric in study.metrics:
         name = parsed(metric)[0]
-        if (name in REPEATED and not repeated) or (name in ANNOTATED and item.annotation is None):
+        if (takes(name, "method") and not repeated) or (takes(name, "annotation") and item.annotation is None):
             continue
         for method in study.methods:
             if name == "completeness" and method in _NO_UNIT:
                 continue
-            if method in failed:
-                scores.append({"method": method, "metric": metric, "error": failed[method]})
-            else:
-                scores.append({"method": method, "metric": metric, **here.score(metric, method, found[method])})
+            failure = {"error": failed.get(method)}
+            score = failure if method in failed else scoring.score(metric, method, attributions[method])
+            scores.append({"method": method, "metric": metric, **score})
     return {
         "image": item.name,
         "about": dict(item.about),
-        "target": targets.describe(here.goal),
-        "n_features": here.n_features,
-        "seed": here.seed,
-        "attributions": {name: one.values.tolist() for name, one in found.items()},
+        "target": targets.describe(scoring.goal),
+        "n_features": scoring.n_features,
+        "seed": scoring.seed,
+        "attributions": {name: attribution.values.tolist() for name, attribution in attributions.items()},
         "scores": scores,
-        "timings": {**here.timings, "all": round(time.perf_counter() - start, 4)},
+        "timings": {**scoring.timings, "all": round(time.perf_counter() - start, 4)},
     }
 
 
-class _Here:
-    """One image with its target, and the methods on it."""
+class _ImageScoring:
+    """The methods and metrics on one image."""
 
     def __init__(self, study: Study, model: object, item: Item, seed: int) -> None:
         self.study, self.model, self.item, self.seed = study, model, item, seed
@@ -152,23 +183,24 @@ class _Here:
         self.goal, self.score_goal = (_readout(how, k) for how in (study.readout, study.score_readout))
         self.timings: dict[str, float] = {}
         self._losses: tuple[NDArray[np.bool_], Array] | None = None
-        own = {"budget": study.budget, "kernel": study.kernel, "layer": study.layer}
-        self.repeats = Repeats(study.methods, {**self._common(), **own})
+        options = {"budget": study.budget, "kernel": study.kernel, "layer": study.layer}
+        self.repeats = Repeats(study.methods, {**self._common(), **options})
 
     @property
     def n_features(self) -> int | None:
+        """The number of features, if they are known beforehand."""
         return None if self.item.features is None else self.item.features.n_features
 
     def attributions(self, ledger_path: Path | None) -> tuple[dict[str, Attribution], dict[str, str]]:
-        """What the methods found, and what went wrong with the others; one ledger for all that read it."""
-        found: dict[str, Attribution] = {}
+        """The attributions by method, and the errors of the methods that failed. One ledger serves all that read it."""
+        attributions: dict[str, Attribution] = {}
         failed: dict[str, str] = {}
         ledger = None
         if FROM_LEDGER & set(self.study.methods):
             try:
                 with self._timed("ledger"):
-                    task = replace(Task(**self._common(), budget=self.study.budget), seed=self.seed)
-                    ledger = task.explain(self.model, self.item.x, self.study.kernel)
+                    settings = replace(MethodSettings(**self._common(), budget=self.study.budget), seed=self.seed)
+                    ledger = settings.explain(self.model, self.item.x, self.study.kernel)
                     if ledger_path is not None:
                         ledger.save(ledger_path)
             except GralisError as error:
@@ -176,22 +208,23 @@ class _Here:
         for name in [name for name in self.study.methods if name not in failed]:
             try:
                 with self._timed(name):
-                    found |= self.repeats.run([name], self.model, self.item.x, seed=self.seed, ledger=ledger)
+                    made = self.repeats.run([name], self.model, self.item.x, seed=self.seed, ledger=ledger)
+                    attributions |= made
             except GralisError as error:
                 failed[name] = str(error)
-        return found, failed
+        return attributions, failed
 
     def score(self, metric: str, method: str, attribution: Attribution) -> dict[str, Any]:
+        """The score of one attribution by one metric, or the error."""
         name, baseline = parsed(metric)
         curve = name in _CURVES
         options = {**self._common(), "target": self.score_goal if curve else self.goal, "seed": self.seed}
         if name.startswith("road") and baseline is None:
-            del options["baseline"]  # its own imputation
-        for key, value in self._own(name, method, baseline):
-            options[key] = value
+            del options["baseline"]  # ROAD imputes
+        options |= self._extra(name, method, baseline)
         try:
             with self._timed(metric):
-                if name in REPEATED and baseline is not None:
+                if takes(name, "method") and baseline is not None:
                     again = self.repeats.method(method)
                     attribution = again(self.model, self.item.x, seed=self.seed, baseline=baseline)
                 if name == "infidelity" and baseline is None:
@@ -205,11 +238,11 @@ class _Here:
         return shown
 
     def _infidelity(self, attribution: Attribution, normalise: bool) -> float:
-        """What F loses without random sets is the same for every method: it is evaluated once."""
+        """What F loses without random sets is the same for every method, so it is evaluated once."""
         if self._losses is None:
-            asked: Words = {**self._common(), "seed": self.seed}
-            with case(faithfulness.infidelity, self.model, self.item.x, attribution, asked) as found:
-                self._losses = losses(found)
+            keywords: SharedKeywords = {**self._common(), "seed": self.seed}
+            with ScoredInput.open(infidelity, self.model, self.item.x, attribution, keywords) as scored:
+                self._losses = losses(scored)
         return misfit(*self._losses, attribution.values, normalise)
 
     @contextmanager
@@ -220,22 +253,24 @@ class _Here:
         finally:
             self.timings[what] = round(self.timings.get(what, 0.0) + time.perf_counter() - start, 4)
 
-    def _own(self, name: str, method: str, baseline: float | str | None) -> Iterator[tuple[str, Any]]:
-        """What only some metrics take."""
-        if baseline is not None:
-            yield "baseline", baseline
+    def _extra(self, name: str, method: str, baseline: float | str | None) -> dict[str, Any]:
+        """The options that only some metrics take."""
+        extra: dict[str, Any] = {} if baseline is None else {"baseline": baseline}
         if name in ("deletion", "insertion"):
-            yield "steps", self.study.steps
+            extra["steps"] = self.study.steps
         if name == "infidelity":
-            yield "normalise", method in _NO_UNIT
-        if name in ANNOTATED:
-            yield "annotation", self.item.annotation
-        if name in REPEATED:
-            yield "method", self.repeats.method(method)
-            yield "budget", self.study.budget
-            yield _COUNTS[name], self.study.n_repeats
+            extra["normalise"] = method in _NO_UNIT
+        if takes(name, "annotation"):
+            extra["annotation"] = self.item.annotation
+        if takes(name, "method"):
+            extra["method"] = self.repeats.method(method)
+        if takes(name, "budget"):
+            extra["budget"] = self.study.budget
+        if name in _COUNTS:
+            extra[_COUNTS[name]] = self.study.n_repeats
+        return extra
 
-    def _common(self) -> Words:
+    def _common(self) -> SharedKeywords:
         return {
             "target": self.goal,
             "baseline": self.study.baseline,
@@ -244,29 +279,9 @@ class _Here:
         }
 
 
-def parsed(metric: str) -> tuple[str, float | str | None]:
-    """The name of a metric, and by what it replaces if that is said.
-
-    >>> parsed("gini"), parsed("deletion:blur"), parsed("deletion:0")
-    (('gini', None), ('deletion', 'blur'), ('deletion', 0.0))
-    """
-    name, colon, text = metric.partition(":")
-    try:
-        return name, float(text) if colon else None
-    except ValueError:
-        return name, text
-
-
-def _require_replacement(metric: str) -> None:
-    name, by = parsed(metric)
-    allowed = (*RECIPES, *(() if name in REPEATED else ("noisy-linear",)))  # which no method can start from
-    if by is not None and (by not in allowed if isinstance(by, str) else not math.isfinite(by)):
-        raise bad("metrics", "Study", f"names with a number or {', '.join(allowed)} after ':', if any", repr(metric))
-
-
 def _readout(how: str, k: Target) -> Target:
-    """This function of the logits, of class k; a model with one number has no classes."""
+    """This function of the logits of class k; a model with one output has no classes."""
     if not isinstance(k, int):
         return k
-    made: Callable[[int], Target] = getattr(targets, how)
-    return made(k)
+    readout: Callable[[int], Target] = getattr(targets, how)
+    return readout(k)

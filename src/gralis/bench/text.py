@@ -1,4 +1,4 @@
-"""The tables as Markdown, for documents that are read without the page."""
+"""The tables of a study as Markdown and in words, for documents that are read without the page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gralis.bench.page import number
+from gralis.bench.scores import ScoreRow
 from gralis.bench.statistics import Mean, comparisons
-from gralis.bench.tables import Row
+from gralis.views.html_parts import number
+
+__all__ = ["losses", "markdown_table", "overview"]
 
 
 def markdown_table(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
-    """
+    """A table as Markdown.
+
     >>> print(markdown_table(("what", "value"), [("a|b", 0.12345)]))
     | what | value |
     | --- | --- |
@@ -22,24 +25,24 @@ def markdown_table(head: Sequence[str], lines: Iterable[Sequence[object]]) -> st
     return "\n".join(f"| {' | '.join(_text(cell) for cell in line)} |" for line in table)
 
 
-def overview(found: Sequence[Mean]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Head and lines: a method each, mean ± half-width of every metric."""
-    metrics = {one.metric: f"{one.metric} ({one.better})" for one in found}
-    known = {(one.metric, one.method): one for one in found}
-    lines = []
-    for method in dict.fromkeys(one.method for one in found):
-        own = [known.get((metric, method)) for metric in metrics]
-        lines.append((method, *(f"{one.mean:.3g} ± {one.high - one.mean:.2g}" if one else "–" for one in own)))
+def overview(averages: Sequence[Mean]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The head and the lines of a table with one line per method: mean ± half-width of every metric."""
+    metrics = {mean.metric: f"{mean.metric} ({mean.better})" for mean in averages}
+    known = {(mean.metric, mean.method): f"{mean.mean:.3g} ± {mean.high - mean.mean:.2g}" for mean in averages}
+    lines = [
+        (method, *(known.get((metric, method), "–") for metric in metrics))
+        for method in dict.fromkeys(mean.method for mean in averages)
+    ]
     return ("method", *metrics.values()), lines
 
 
-def losses(table: Iterable[Row], method: str = "gralis") -> str:
-    """In words: on which metrics which other methods are better by more than chance (Holm p < 0.05)."""
-    found: dict[str, list[str]] = {}
-    for one in comparisons(table):
-        if method in (one.a, one.b) and one.winner not in ("", method):
-            found.setdefault(one.metric, []).append(one.winner)
-    return "; ".join(f"{metric} to {', '.join(winners)}" for metric, winners in found.items()) or "on no metric"
+def losses(table: Iterable[ScoreRow], method: str = "gralis") -> str:
+    """In words: on which metrics other methods are better than this one by more than chance (Holm p < 0.05)."""
+    winners: dict[str, list[str]] = {}
+    for test in comparisons(table):
+        if method in (test.a, test.b) and test.winner not in ("", method):
+            winners.setdefault(test.metric, []).append(test.winner)
+    return "; ".join(f"{metric} to {', '.join(names)}" for metric, names in winners.items()) or "on no metric"
 
 
 def _text(cell: object) -> str:

@@ -6,8 +6,8 @@ lime                  Q = perturbations            w = row i of the fit         
 integrated_gradients  Q = nodes in [0, 1]          w = (x_i - x'_i) / k             Delta = dF/dx_i
 gralis                Q = coalitions x [0, 1]      w = w(S) pi(S) / Z_i             Delta = (x_i - x'_i) dF/dx_i
 
-The weights never look at F and the marginals are linear in it, so every one of these is linear in F. Standard GradCAM
-(`gradcam`) is not: its ReLU acts on the sum.
+The weights do not depend on F and the marginals are linear in F, so each of these attributions is linear in F. Standard
+GradCAM (`gradcam`) is not, because its ReLU acts on the sum.
 """
 
 from gralis.canonical.channels import gradcam, gradcam_lin

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +11,15 @@ from torch import Tensor, nn
 from gralis.arrays import Array, plain
 from gralis.canonical.triple import Triple
 from gralis.errors import GralisError, bad
-from gralis.models.failures import report_failure
-from gralis.models.frozen import frozen
-from gralis.targets import Target, select
+from gralis.evaluation.calls import ModelCalls
+from gralis.evaluation.point_sequences import GivenPoints, PointBatch
+from gralis.models import Points
+from gralis.models.activations import ActivationModel
+from gralis.models.outputs import TargetedModel
+from gralis.models.points import leaves
+from gralis.targets import Target, check
+
+__all__ = ["activation_and_gradient", "aggregate", "gradcam", "gradcam_lin"]
 
 _MOST_ENTRIES = 2**26
 
@@ -22,9 +27,26 @@ _MOST_ENTRIES = 2**26
 def gradcam_lin(model: nn.Module, x: object, *, layer: nn.Module, target: Target = None) -> Triple:
     """L_p = sum over channels k and positions q of (1 / Z) dy/dA^k_q A^k_p: GradCAM without its final ReLU.
 
-    A are the activations of `layer` for one input x, Z the number of positions; features are the positions p, row by
-    row. The weights of one position sum to the number of channels.
+    A are the activations of the layer and Z is the number of positions. The features are the positions p, row by row.
+    The weights of one position sum to the number of channels.
 
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The network.
+    x : array or tensor
+        One input, without a batch axis.
+    layer : torch.nn.Module
+        A module of the network with an output (rows, channels, positions ...). It must run once in a forward pass.
+    target : int, tuple of int, callable or None, default=None
+        Which number of the network's output is y.
+
+    Returns
+    -------
+    Triple
+
+    Examples
+    --------
     >>> net = nn.Sequential(nn.Conv2d(1, 2, 1, bias=False), nn.Flatten(), nn.Linear(8, 1)).double().eval()
     >>> triple = gradcam_lin(net, torch.ones(1, 2, 2), layer=net[0])
     >>> len(triple.index[0]), triple.total_weight.tolist()
@@ -46,7 +68,23 @@ def gradcam_lin(model: nn.Module, x: object, *, layer: nn.Module, target: Target
 
 
 def gradcam(model: nn.Module, x: object, *, layer: nn.Module, target: Target = None) -> Array:
-    """max(L_p, 0): standard GradCAM, position by position. Not linear in y, hence no triple."""
+    """max(L_p, 0): standard GradCAM, position by position. It is not linear in y, so it has no triple.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The network.
+    x : array or tensor
+        One input, without a batch axis.
+    layer : torch.nn.Module
+        A module of the network with an output (rows, channels, positions ...). It must run once in a forward pass.
+    target : int, tuple of int, callable or None, default=None
+        Which number of the network's output is y.
+
+    Returns
+    -------
+    array of shape (n_positions,)
+    """
     return np.maximum(gradcam_lin(model, x, layer=layer, target=target).attribution(), 0.0)
 
 
@@ -71,42 +109,27 @@ def activation_and_gradient(
         raise bad("model", "canonical.gradcam_lin", "a torch.nn.Module", f"a {type(model).__name__}")
     if not any(part is layer for part in model.modules()):
         raise bad("layer", "canonical.gradcam_lin", "a module inside the model", f"a {type(layer).__name__} outside")
-    seen: list[Tensor] = []
+    network_at_layer = ActivationModel(model, check(target, "canonical.gradcam_lin"), layer=layer, before=before)
+    points = _placed(x, model)
+    calls = ModelCalls(TargetedModel(network_at_layer), points.nbytes, batch_size=1)
+    with calls.session():
+        (batch,) = calls.gradients(GivenPoints(points, _ActivationBatch))
+    activation, gradient = batch.rows[0][0]
+    return activation, gradient
 
-    def capture(found: Any) -> Tensor:
-        if not isinstance(found, Tensor) or found.ndim < 3:
-            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-            what = "an input" if before else "an output"
-            raise bad("layer", "canonical.gradcam_lin", f"one with {what} (rows, channels, positions ...)", shape)
-        seen.append(found.detach().clone().requires_grad_())  # a copy: what follows may work in place
-        return seen[-1].clone()  # a leaf may not be written in place; its clone may
 
-    def on_input(module: nn.Module, args: Any) -> Any:
-        return (capture(args[0] if len(args) == 1 else args),)
+class _ActivationBatch(PointBatch):
+    """Of an `ActivationModel` both A and dF/dA are kept, (rows, 2, channels, positions ...)."""
 
-    def on_output(module: nn.Module, args: Any, output: Any) -> Tensor:
-        return capture(output)
+    def reduced(self, gradients: Points) -> Tensor:
+        return torch.stack(leaves(gradients), dim=1).double()
 
-    handle = layer.register_forward_pre_hook(on_input) if before else layer.register_forward_hook(on_output)
-    try:
-        with frozen(model), torch.inference_mode(False), torch.enable_grad():
-            points = _placed(x, model)
-            with report_failure(f"The model {type(model).__name__}", points):
-                y = select(model(points), target, "canonical.gradcam_lin")
-            if len(seen) != 1:
-                raise GralisError(
-                    f"The layer must be called once in a forward pass; here it was called {len(seen)} times."
-                )
-            (gradient,) = torch.autograd.grad(y.sum(), seen, allow_unused=True) if y.requires_grad else (None,)
-    finally:
-        handle.remove()
-    if gradient is None:
-        raise GralisError("The output of the model does not depend on this layer through differentiable operations.")
-    return seen[0].detach().double().cpu().numpy()[0], gradient.double().cpu().numpy()[0]
+    def name_of(self, place: tuple[int, ...]) -> str:
+        return f"{'gradient with respect to the activation' if place[0] else 'activation'} {place[1:]} of the layer"
 
 
 def _placed(x: object, model: nn.Module) -> Tensor:
-    """x as a batch of one, where and as the parameters are."""
+    """x as a batch of one, with the device and the dtype of the parameters."""
     tensor = x.detach() if isinstance(x, Tensor) else torch.from_numpy(plain(x))
     like = next((p for p in model.parameters() if p.is_floating_point()), tensor)
-    return tensor.to(device=like.device, dtype=like.dtype, copy=True)[None]
+    return tensor.to(device=like.device, dtype=like.dtype)[None]

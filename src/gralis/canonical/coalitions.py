@@ -1,4 +1,4 @@
-"""The two triples over predecessor coalitions S: SHAP's differences at their ends, GRALIS's rays through them."""
+"""The two triples over predecessor coalitions S: the differences of SHAP and the rays of GRALIS."""
 
 from __future__ import annotations
 
@@ -21,12 +21,33 @@ from gralis.rays import RayRequest
 from gralis.rays.quadrature import Rule, rule
 from gralis.targets import Target
 
+__all__ = ["fixed_rule", "gralis", "members", "problem_of", "shap"]
+
 _MOST_FEATURES = 12
 
 
 def shap(model: object, x: object, *, baseline: object = 0.0, target: Target = None, features: object = None) -> Triple:
     """phi_i = sum over S without i of |S|! (n - |S| - 1)! / n! (F(x_{S u i}) - F(x_S)).
 
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    baseline : object, default=0.0
+        The baseline x', in any form that `gralis.explain` takes, but a single one.
+    target : int, tuple of int, callable or None, default=None
+        Which number of the model's output is F.
+    features : Features, array of int or None, default=None
+        The features, at most 12 of them.
+
+    Returns
+    -------
+    Triple
+
+    Examples
+    --------
     >>> triple = shap(lambda z: z[:, 0] * z[:, 1] + z[:, 1], np.array([2.0, 3.0]))
     >>> triple.attribution().tolist(), triple.index[0]
     ([3.0, 6.0], ((), (1,)))
@@ -36,9 +57,9 @@ def shap(model: object, x: object, *, baseline: object = 0.0, target: Target = N
         evaluator.endpoints()
         value = np.append(0.0, evaluator.values(all_masks(n), np.zeros(2**n - 1, dtype=np.int64))[0])
     codes = [_without(n, i) for i in range(n)]
-    marginals = np.stack([value[own | 1 << i] - value[own] for i, own in enumerate(codes)])
-    weights = np.stack([_shapley_weights(n, own) for own in codes])
-    return Triple(tuple(tuple(map(members, own)) for own in codes), weights, marginals, "SHAP")
+    marginals = np.stack([value[without | 1 << i] - value[without] for i, without in enumerate(codes)])
+    weights = np.stack([_shapley_weights(n, without) for without in codes])
+    return Triple(tuple(tuple(map(members, without)) for without in codes), weights, marginals, "SHAP")
 
 
 def gralis(
@@ -54,6 +75,31 @@ def gralis(
 ) -> Triple:
     """phi_i = sum over S without i, and nodes a, of w(S) pi(S) / Z_i w(a) (x_i - x'_i) dF/dx_i at x~(S u i, a).
 
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    baseline : object, default=0.0
+        The baseline x', in any form that `gralis.explain` takes, but a single one.
+    target : int, tuple of int, callable or None, default=None
+        Which number of the model's output is F.
+    features : Features, array of int or None, default=None
+        The features, at most 12 of them.
+    kernel : Kernel, default=Gaussian(0.75)
+        How coalitions are weighted.
+    quadrature : {"gauss-legendre", "midpoint", "riemann"}, default="gauss-legendre"
+        The rule for the nodes on each ray.
+    n_nodes : int, default=16
+        The number of nodes on each ray.
+
+    Returns
+    -------
+    Triple
+
+    Examples
+    --------
     >>> from gralis import Uniform
     >>> gralis(lambda z: z[:, 0] * z[:, 1], np.array([2.0, 3.0]), kernel=Uniform()).attribution().round(12).tolist()
     [1.5, 1.5]
@@ -68,11 +114,11 @@ def gralis(
     index: list[Index] = []
     weights, marginals = np.empty((2, n, 2 ** (n - 1) * nodes.n_nodes))
     for i in range(n):
-        own = _without(n, i)
-        share = _shapley_weights(n, own) * np.exp(log_weight[own])
+        without = _without(n, i)
+        share = _shapley_weights(n, without) * np.exp(log_weight[without])
         weights[i] = np.outer(share / share.sum(), nodes.weights).ravel()
-        marginals[i] = gradient[(own | 1 << i) - 1, :, i].ravel()
-        index.append(tuple((members(code), float(a)) for code in own for a in nodes.nodes))
+        marginals[i] = gradient[(without | 1 << i) - 1, :, i].ravel()
+        index.append(tuple((members(code), float(a)) for code in without for a in nodes.nodes))
     return Triple(tuple(index), weights, marginals, "GRALIS")
 
 
@@ -104,11 +150,11 @@ def problem_of(
 
 
 def fixed_rule(quadrature: str, n_nodes: int) -> Rule:
-    """A rule with nodes of its own; random nodes would be another index set for every F."""
-    found = rule(quadrature, n_nodes)
-    if not isinstance(found, Rule):
+    """A quadrature rule with fixed nodes; with random nodes the index set would not be the same for every F."""
+    fixed = rule(quadrature, n_nodes)
+    if not isinstance(fixed, Rule):
         raise bad("quadrature", "a canonical triple", "'midpoint', 'riemann' or 'gauss-legendre'", repr(quadrature))
-    return found
+    return fixed
 
 
 def _without(n: int, i: int) -> NDArray[np.int64]:
@@ -118,6 +164,7 @@ def _without(n: int, i: int) -> NDArray[np.int64]:
 
 
 def _with_empty(n: int) -> Masks:
+    """All coalitions in the order of their codes, the empty coalition first."""
     return np.concatenate([np.zeros((1, n), dtype=bool), all_masks(n)])
 
 

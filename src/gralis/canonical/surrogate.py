@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike
 from gralis.arrays import Array, Masks
 from gralis.canonical.coalitions import problem_of
 from gralis.canonical.triple import Triple
+from gralis.checks import non_negative, positive
 from gralis.errors import bad
 from gralis.laws import all_masks
 from gralis.targets import Target
+
+__all__ = ["lime"]
 
 
 def lime(
@@ -30,17 +33,43 @@ def lime(
 ) -> Triple:
     """phi_i = sum over the perturbations z of [(X'WX + ridge I)^-1 X'W]_{i,z} F(x_z).
 
-    `masks` is the design X, by default every coalition; W = exp(-D^2 / 2 sigma^2) with D = 1 - sqrt(|z| / n), the
-    cosine distance of z from all ones; the intercept is not penalised.
-    `support` fits these features only: K-feature LIME, one triple for every support that the selection may find.
+    X is the design and W = exp(-D^2 / 2 sigma^2), with the cosine distance D = 1 - sqrt(|z| / n) of z from all ones.
 
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    baseline : object, default=0.0
+        The baseline x', in any form that `gralis.explain` takes, but a single one.
+    target : int, tuple of int, callable or None, default=None
+        Which number of the model's output is F.
+    features : Features, array of int or None, default=None
+        The features, at most 12 of them unless `masks` is given.
+    masks : array of shape (n_perturbations, n_features) or None, default=None
+        The design X as 0/1 rows. None means every coalition.
+    ridge : float, default=1.0
+        The penalty on the squared coefficients. The intercept is not penalised.
+    sigma : float, default=0.25
+        The width of the weights W.
+    intercept : bool, default=True
+        Whether the fit has an intercept.
+    support : iterable of int or None, default=None
+        The features that take part in the fit. LIME with K features is one triple for every support that its
+        selection may choose.
+
+    Returns
+    -------
+    Triple
+
+    Examples
+    --------
     >>> lime(lambda z: 2 * z[:, 0] - z[:, 1], np.array([1.0, 3.0]), ridge=0.0).attribution().round(12).tolist()
     [2.0, -3.0]
     """
-    for value, name, least in ((ridge, "ridge", 0.0), (sigma, "sigma", 1e-12)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not least <= value < np.inf:
-            raise bad(name, "canonical.lime", "a number >= 0" if name == "ridge" else "a number > 0", repr(value))
-    limit = {} if masks is None else {"most": np.inf}  # a given design may have any number of features
+    ridge, sigma = non_negative(ridge, "ridge", "canonical.lime"), positive(sigma, "sigma", "canonical.lime")
+    limit = {} if masks is None else {"most": np.inf}  # a design of the user may have any number of features
     with problem_of(model, x, baseline, target, features, **limit) as (problem, evaluator):
         n = problem.n_features
         design = _design(masks, n)
@@ -48,7 +77,7 @@ def lime(
         f_baseline = evaluator.endpoints()[1][0, 0]
         values = evaluator.values(design, np.zeros(len(design), dtype=np.int64))[0] + f_baseline
     weights = np.zeros((n, len(design)))
-    weights[kept] = _fit(design[:, kept], _closeness(design, sigma), float(ridge), intercept)
+    weights[kept] = _fit(design[:, kept], _closeness(design, sigma), ridge, intercept)
     index = tuple(tuple(map(int, np.flatnonzero(row))) for row in design)
     method = "LIME" if support is None else f"LIME on {len(kept)} features"
     return Triple((index,) * n, weights, np.broadcast_to(values, weights.shape), method)
@@ -62,7 +91,7 @@ def _fit(columns: Masks, closeness: Array, ridge: float, intercept: bool) -> Arr
         design = np.concatenate([np.ones((len(design), 1)), design], axis=1)
         penalty = np.append(0.0, penalty)
     weighted = design.T * closeness
-    # Least squares, because without a penalty a small design may leave a direction undetermined.
+    # Least squares, because a small design without a penalty may leave a direction undetermined.
     rows = np.linalg.lstsq(weighted @ design + np.diag(penalty), weighted, rcond=None)[0]
     return np.asarray(rows[int(intercept) :])
 
@@ -74,15 +103,17 @@ def _closeness(design: Masks, sigma: float) -> Array:
 
 
 def _design(masks: ArrayLike | None, n: int) -> Masks:
+    """The design of the user, checked, or all coalitions."""
     if masks is None:
         return np.concatenate([all_masks(n), np.zeros((1, n), dtype=bool)])
-    given = np.asarray(masks)
-    if given.ndim != 2 or given.shape[1] != n or len(given) == 0 or not np.isin(given, (0, 1)).all():
-        raise bad("masks", "canonical.lime", f"0/1 rows of shape (n_perturbations, {n})", f"shape {given.shape}")
-    return np.asarray(given, dtype=bool)
+    rows = np.asarray(masks)
+    if rows.ndim != 2 or rows.shape[1] != n or len(rows) == 0 or not np.isin(rows, (0, 1)).all():
+        raise bad("masks", "canonical.lime", f"0/1 rows of shape (n_perturbations, {n})", f"shape {rows.shape}")
+    return rows.astype(bool)
 
 
 def _support(support: Iterable[int] | None, n: int) -> list[int]:
+    """The features that take part, sorted."""
     if support is None:
         return list(range(n))
     kept = sorted({int(i) for i in support})

@@ -10,25 +10,40 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.errors import bad
 
+__all__ = ["Index", "Triple"]
+
 Index = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Triple:
-    """phi_i = sum over q in Q_i of w_i(q) Delta_i(q), every feature with an index set of its own.
+    """phi_i = sum over q in Q_i of w_i(q) Delta_i(q), where every feature i has its own index set Q_i.
 
+    Parameters
+    ----------
+    index : tuple of tuple
+        The index sets: index[i] lists the entries q of Q_i. All sets have the same size n_index.
+    weights : array of shape (n_features, n_index)
+        w_i(q), which does not depend on F.
+    marginals : array of shape (n_features, n_index)
+        Delta_i(q), which is linear in F.
+    method : str, default=""
+        The name of the method.
+
+    Examples
+    --------
     >>> half = Triple(index=((0, 1),), weights=np.array([[0.5, 0.5]]), marginals=np.array([[2.0, 4.0]]))
     >>> half.attribution().tolist(), half.normalised
     ([3.0], True)
     """
 
-    index: tuple[Index, ...]  # index[i][q], n_features times n_index
-    weights: Array  # (n_features, n_index), they do not depend on F
-    marginals: Array  # (n_features, n_index), linear in F
+    index: tuple[Index, ...]
+    weights: Array
+    marginals: Array
     method: str = ""
 
     def __post_init__(self) -> None:
-        sizes = {len(own) for own in self.index}
+        sizes = {len(entries) for entries in self.index}
         shape = (len(self.index), sizes.pop() if len(sizes) == 1 else -1)
         for name in ("weights", "marginals"):
             table = np.asarray(getattr(self, name), dtype=np.float64)
@@ -39,6 +54,7 @@ class Triple:
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return len(self.index)
 
     @property
@@ -48,11 +64,16 @@ class Triple:
 
     @property
     def normalised(self) -> bool:
-        """Whether every feature's weights are a probability, as Definition 2 asks and Theorem 1 does not."""
+        """Whether the weights of every feature are probabilities, as Definition 2 requires and Theorem 1 does not."""
         return bool((self.weights >= 0).all() and np.allclose(self.total_weight, 1.0, rtol=0, atol=1e-12))
 
     def attribution(self) -> Array:
-        """phi, (n_features,)."""
+        """phi_i = sum over q of w_i(q) Delta_i(q).
+
+        Returns
+        -------
+        array of shape (n_features,)
+        """
         return np.asarray((self.weights * self.marginals).sum(1))
 
     def __repr__(self) -> str:
@@ -64,4 +85,5 @@ class Triple:
         return "\n".join(lines)
 
     def _sizes(self) -> str:
-        return "/".join(str(len(own)) for own in self.index[:6])
+        """The sizes of the first index sets, for an error message."""
+        return "/".join(str(len(entries)) for entries in self.index[:6])

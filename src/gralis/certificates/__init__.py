@@ -1,11 +1,18 @@
-"""What may be wrong, and by how much; arithmetic on ledger rows and replicates, no model.
+"""What may be wrong, and by how much: arithmetic on ledger rows and replicates, without a model call.
 
-certificate    what every method returns; the Lemma A checksum
-replicates     the default: joint behaviour of the replicates      simultaneous   its max-t quantile
-bernstein      finite-sample, for independent rays                  paper          Theorem 3 and corollaries as printed
-calibrate      the constant B                                       residual       why values do not sum to F(x) - F(x')
-ranks          which feature is bigger                              audit          another explainer against ours
-mass           where the kernel puts its weight                     baseline       how much the baseline matters
+certificate      what every method returns, and the Lemma A checksum
+replicates       the default certificate, from the joint behaviour of the replicates
+simultaneous     intervals that hold together, by the max-t quantile
+bernstein        finite-sample bounds for independent rays
+paper            Theorem 3 and its corollaries as printed
+calibration      the constant B
+residual         why the values do not sum to F(x) - F(x')
+ranks            which feature is larger
+audit            another explainer against ours
+weight_mass      where the kernel puts its weight
+baseline_spread  how much the choice of the baseline matters
+effective_rays   a warning where few rays carry a value
+stopping         when a run with a tolerance may stop
 """
 
 from gralis.certificates.audit import Audit

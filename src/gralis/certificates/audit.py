@@ -1,7 +1,7 @@
 """rho_E = phi(F) - phi(g): what another explainer leaves out, feature by feature, without any model call (C2).
 
-g is anything with attributions: numbers per feature, numbers on the input's coordinates (captum, shap), or an affine
-surrogate, whose phi is beta_p (x_p - x'_p) for every kernel.
+g is any explainer with attributions. They may be one number per feature, one number per coordinate of the input
+(captum, shap), or an affine surrogate, whose phi is beta_p (x_p - x'_p) for every kernel.
 """
 
 from __future__ import annotations
@@ -26,13 +26,29 @@ _ALLOWED = (
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """Our values beside another explainer's, and where they disagree by more than the certificate allows."""
+    """Our values, those of another explainer, and where they disagree by more than the error of ours.
+
+    Attributes
+    ----------
+    names : sequence of str
+        The names of the features.
+    values : array of shape (n_features,)
+        Our values.
+    other : array of shape (n_features,)
+        The values of the other explainer.
+    half_widths : array of shape (n_features,)
+        The simultaneous half-widths of our values.
+    delta : float
+        F(x) - F(x').
+    level : float
+        The level of the half-widths.
+    """
 
     names: Sequence[str]
     values: Array
     other: Array
-    half_widths: Array  # of our values, all features together
-    delta: float  # F(x) - F(x')
+    half_widths: Array
+    delta: float
     level: float
 
     @property
@@ -47,25 +63,25 @@ class Audit:
 
     @property
     def other_residual(self) -> float:
-        """F(x) - F(x') minus the sum of theirs."""
+        """F(x) - F(x') minus the sum of the other explainer's values."""
         return float(self.delta - self.other.sum())
 
     @property
     def disagree(self) -> NDArray[np.bool_]:
-        """Where |rho_E| exceeds our half-width: a difference that sampling error cannot explain."""
+        """The features where |rho_E| exceeds our half-width, so that sampling error does not explain the difference."""
         scale = 1e-12 * (np.abs(self.values) + np.abs(self.other))
         return np.asarray(np.abs(self.deficit) > np.nan_to_num(self.half_widths, nan=np.inf) + scale)
 
     @property
     def spearman(self) -> float:
-        """Rank agreement of the signed values; NaN if either is constant."""
+        """Spearman's rank correlation of the signed values; NaN if either side is constant."""
         from scipy.stats import spearmanr  # takes long to import
 
         return _agreement(spearmanr, self.values, self.other)
 
     @property
     def kendall(self) -> float:
-        """Kendall's tau of the signed values."""
+        """Kendall's tau of the signed values; NaN if either side is constant."""
         from scipy.stats import kendalltau
 
         return _agreement(kendalltau, self.values, self.other)
@@ -88,7 +104,8 @@ class Audit:
 
 def attributions(other: object, features: Features, endpoints: Endpoints) -> Array:
     """Any explainer's result as one number per feature."""
-    if hasattr(other, "coef_") and not hasattr(other, "values"):  # one with values has said what they are per feature
+    # If an object has both, the attributions in `values` take precedence over the coefficients in `coef_`.
+    if hasattr(other, "coef_") and not hasattr(other, "values"):
         return _affine(other, features, endpoints)
     given = getattr(other, "values", other) if not callable(getattr(other, "values", None)) else other
     if isinstance(given, dict):
@@ -118,14 +135,14 @@ def _numbers(part: object) -> NDArray[Any]:
 
 
 def _squeezed(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any] | None:
-    """The array in this shape, a batch dimension of one (captum, shap) taken off; None if it does not fit."""
+    """The array in this shape, without a batch dimension of one (captum, shap); None if it does not fit."""
     if array.shape == shape:
         return array
     return array[0] if array.shape == (1, *shape) else None
 
 
 def _affine(surrogate: Any, features: Features, endpoints: Endpoints) -> Array:
-    """phi(g) = beta (x - x') for g = beta . x + b, on coordinates, or beta itself on 0/1 features."""
+    """phi(g) = beta (x - x') for g = beta . x + b on coordinates, or phi(g) = beta on 0/1 features."""
     coefficients = _numbers(surrogate.coef_)
     coefficients = coefficients[0] if coefficients.ndim == 2 and len(coefficients) == 1 else coefficients
     n_coordinates = sum(leaf.size for leaf in endpoints.x)

@@ -1,30 +1,38 @@
 """How much the choice of baseline matters: Var_b[phi_i^b], the spread of phi over the baselines it is averaged over.
 
-One-way analysis of variance on the rays: the variance between the baselines' means, less what rays within a baseline
-explain. `share` is that part of the variance of a single draw (one baseline, one ray).
+This is a one-way analysis of variance on the rays. The spread is the variance between the means of the baselines, minus
+the part that the variance of the rays within each baseline explains. `share` divides it by the variance of a single
+draw (one baseline, one ray).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.certificates.effective_rays import laws_of
 from gralis.errors import GralisError
-from gralis.estimators import Estimate, endpoint, importance, shapley
-from gralis.ledger import FoldedLedger, Ledger
-
-if TYPE_CHECKING:
-    from gralis.results.explanation import Explanation
+from gralis.estimators import Design, Estimate
+from gralis.ledger import Ledger
 
 
 @dataclass(frozen=True, eq=False)
 class BaselineSpread:
-    """Per feature: the standard deviation of phi over the baselines, and its share of a draw's variance."""
+    """How much phi varies with the baseline, for every feature.
+
+    Attributes
+    ----------
+    spread : array of shape (n_features,)
+        The standard deviation of phi over the baselines.
+    share : array of shape (n_features,)
+        The share of the baselines in the variance of a single draw.
+    n_baselines : int
+        The number of baselines.
+    names : sequence of str
+        The names of the features.
+    """
 
     spread: Array
     share: Array
@@ -39,33 +47,31 @@ class BaselineSpread:
         return "\n".join(lines)
 
 
-def baseline_spread(e: Explanation) -> BaselineSpread:
-    """From the rows of each baseline: draws where the plan draws rays, an estimate each where it has coalitions."""
-    ledger, weights = e.ledger, e.baseline_weights
-    if isinstance(ledger, FoldedLedger):
-        raise GralisError("The spread over baselines needs the rows of the ledger, and a folded one keeps none.")
-    if e.plan["estimator"] == "shapley":
-        apart = [ledger.of_baseline(number) for number in range(len(weights))]
-        distances = [e.squared_distance[[number]] for number in range(len(weights))]
-        each = [shapley.estimate(*one, np.ones(1)) for one in zip(apart, distances, strict=True)]
-        return _of_estimates(each, weights, e.names)
-    if e.plan["estimator"] == "endpoint":
-        draws = endpoint.draws(ledger, laws_of(e), weights)
-    else:
-        draws = importance(ledger, laws_of(e), weights) * ledger.rays
-    return _of_draws(ledger, draws, weights, e.names, e.estimate.exact)
+def baseline_spread(ledger: Ledger, design: Design, names: Sequence[str], exact: bool) -> BaselineSpread:
+    """The spread over the baselines.
+
+    It is read from the contributions of single rays, or, if the values are not sums over rays, from one estimate for
+    each baseline.
+    """
+    weights = design.baseline_weights
+    draws = design.estimator.contributions(ledger, design)
+    if draws is not None:
+        return _of_draws(ledger, draws, weights, names, exact)
+    each = [design.of_baseline(b).estimate(ledger.of_baseline(b)) for b in range(design.n_baselines)]
+    return _of_estimates(each, weights, names)
 
 
 def _of_draws(
     ledger: Ledger, draws: Array, baseline_weights: Array, names: Sequence[str], exact: bool
 ) -> BaselineSpread:
-    """From what every ray adds to its replicate; `exact`: all rays are there, none is a draw."""
+    """The spread from what every ray adds to its replicate. `exact` says that the rays are enumerated, not drawn."""
     counted = ledger.replicate >= 0
     groups, shares = [], []
     for number, share in enumerate(baseline_weights):
         rows = counted & (ledger.baseline == number)
         if rows.sum() >= 2:
-            groups.append(draws[rows] * rows.sum() / (share * ledger.n_replicates))  # mean over rows: phi of b
+            # The mean of a group over its rows is phi for this baseline.
+            groups.append(draws[rows] * rows.sum() / (share * ledger.n_replicates))
             shares.append(share)
     _require_several(len(groups))
     within = np.stack([np.zeros_like(group[0]) if exact else group.var(0, ddof=1) for group in groups])
@@ -75,7 +81,7 @@ def _of_draws(
 
 
 def _of_estimates(each: Sequence[Estimate], baseline_weights: Array, names: Sequence[str]) -> BaselineSpread:
-    """From an estimate for every baseline on its own; `share` is then of the variance of such an estimate."""
+    """The spread from one estimate per baseline. `share` then refers to the variance of such an estimate."""
     _require_several(len(each))
     means, noise = np.stack([e.values for e in each]), np.stack([e.stderr**2 for e in each])
     return _spread(means, noise, noise, baseline_weights, len(each), names)
@@ -92,7 +98,7 @@ def _require_several(n_groups: int) -> None:
 def _spread(
     means: Array, noise: Array, within: Array, shares: Array, n_baselines: int, names: Sequence[str]
 ) -> BaselineSpread:
-    """The variance between the means, less what their noise explains."""
+    """The variance between the means, minus the part that their noise explains."""
     weights = shares / shares.sum()
     centre = weights @ means
     between = np.maximum(weights @ ((means - centre) ** 2) - (weights * (1 - weights)) @ noise, 0.0)

@@ -1,7 +1,8 @@
 """|mean Y - phi_i| <= sqrt(2 V ln(4/d) / m) + 7 R ln(4/d) / (3 (m - 1)),  Y = ray_i 1[i in T] / q(i in T), d = delta/n.
 
-Maurer and Pontil's empirical Bernstein bound for m independent draws of the law q: finite-sample, two-sided, a union
-over the features. |Y| <= bound_i / (q(i in T) floor), so its range R is twice that; V is the sample variance.
+This is Maurer and Pontil's empirical Bernstein bound for m independent draws from the law q. It holds for every sample
+size and on both sides, with a union bound over the features. V is the sample variance. |Y| <= bound_i / (q(i in T)
+floor), so the range R of Y is twice that.
 """
 
 from __future__ import annotations
@@ -12,27 +13,26 @@ from gralis.arrays import Array
 from gralis.certificates.calibration import Calibration
 from gralis.certificates.certificate import Certificate, Checksum
 from gralis.errors import GralisError, bad
-from gralis.estimators import importance
-from gralis.kernels import Kernel
+from gralis.estimators import Design
+from gralis.estimators.ray_weights import importance
 from gralis.ledger import Ledger
 
 
 def certificate(
     ledger: Ledger,
-    kernel: Kernel,
-    squared_distance: Array,
-    baseline_weights: Array,
+    design: Design,
     quadrature: Array,
     difference: float,
     delta: float,
     slope: Array,
     calibrated: bool,
 ) -> Certificate:
-    """The bound for a ledger of independent draws; `slope` bounds |(x_i - x'_i) dF/dx_i| over the box."""
-    laws = [kernel.bind(row) for row in squared_distance]
+    """The bound for a ledger of independent draws. `slope` bounds |(x_i - x'_i) dF/dx_i| over the box."""
     m, n = ledger.n_rays, ledger.n_features
-    per_draw = importance(ledger, laws, baseline_weights) * (m / ledger.n_replicates)  # 1 / q(i in T) on members
-    inclusion = np.min([law.inclusion for law in laws], axis=0)
+    per_draw = importance(ledger, design.laws, design.baseline_weights) * (
+        m / ledger.n_replicates
+    )  # 1 / q(i in T) on members
+    inclusion = np.min([law.inclusion for law in design.laws], axis=0)
     if (per_draw * inclusion > 1 + 1e-9).any():
         raise GralisError(
             "certificate(method='bernstein') needs rays drawn from this very kernel, and this ledger's were drawn from "
@@ -66,7 +66,7 @@ def certificate(
 
 
 def slopes(bound: object, n_features: int) -> tuple[Array, bool]:
-    """The bound per feature, and whether it is only a calibration."""
+    """The bound for every feature, and whether it comes from a calibration."""
     if isinstance(bound, Calibration):
         return bound.slope, True
     try:

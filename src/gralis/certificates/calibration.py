@@ -1,6 +1,7 @@
-"""B_i = max over the points looked at of |(x_i - x'_i) dF/dx_i|: the constants of the bounds, read off a ledger.
+"""B_i = max over the evaluated points of |(x_i - x'_i) dF/dx_i|: the constants of the bounds, read from a ledger.
 
-An estimate from below, never a bound: what rests on it is `calibrated`, not `guaranteed`.
+B_i estimates a bound from below and is never a bound itself. A certificate that uses it has the kind `calibrated`, not
+`guaranteed`.
 """
 
 from __future__ import annotations
@@ -12,32 +13,45 @@ import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
-from gralis.ledger import FoldedLedger, Ledger
+from gralis.ledger import AnyLedger, Ledger
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What the points of a ledger say about the gradient along the rays; everything is per feature."""
+    """What the points of a ledger say about g(a) = (x_i - x'_i) dF/dx_i along the rays, for every feature.
 
-    slope: Array  # max |g|, g(a) = (x_i - x'_i) dF/dx_i on a ray through i: the constant B
-    first_difference: Array  # max |g(a_j+1) - g(a_j)| between neighbouring nodes, NaN with fewer than 2 even nodes
-    second_difference: Array  # max |g(a_j+1) - 2 g(a_j) + g(a_j-1)|, NaN with fewer than 3 even nodes
+    Attributes
+    ----------
+    slope : array of shape (n_features,)
+        max |g|: the constant B.
+    first_difference : array of shape (n_features,)
+        max |g(a_j+1) - g(a_j)| between neighbouring nodes; NaN with fewer than two evenly spaced nodes.
+    second_difference : array of shape (n_features,)
+        max |g(a_j+1) - 2 g(a_j) + g(a_j-1)|; NaN with fewer than three evenly spaced nodes.
+    n_points : int
+        The number of points that were evaluated.
+    """
+
+    slope: Array
+    first_difference: Array
+    second_difference: Array
     n_points: int
 
     def __repr__(self) -> str:
         return f"B = {self.slope.max():.4g}, the largest |(x_i - x'_i) dF/dx_i| at {self.n_points} points: no bound"
 
 
-def of_ledger(ledger: Ledger | FoldedLedger) -> Calibration:
-    """The constants of the rows that are there."""
-    if isinstance(ledger, FoldedLedger) or not ledger.n_points:
+def of_ledger(ledger: AnyLedger) -> Calibration:
+    """The constants of the rows of a ledger."""
+    rows = ledger.kept_rows
+    if rows is None or not rows.has_points:
         raise GralisError(
             "A calibration reads the gradients of a ledger's rows, and this ledger has none (it is folded, or its plan "
             "uses forwards only); run gralis.certificates.calibrate(model, x, ...) on fewer features."
         )
-    g = np.where(ledger.masks[ledger.ray], np.abs(ledger.gradient), 0.0)
-    first, second = _differences(ledger)
-    return Calibration(g.max(0), first, second, ledger.n_points)
+    g = np.where(rows.masks[rows.ray], np.abs(rows.gradient), 0.0)
+    first, second = _differences(rows)
+    return Calibration(g.max(0), first, second, rows.n_points)
 
 
 def _differences(ledger: Ledger) -> tuple[Array, Array]:
@@ -57,13 +71,43 @@ def _differences(ledger: Ledger) -> tuple[Array, Array]:
     return np.where(members, first, 0.0).max(0), np.where(members, second, 0.0).max(0)
 
 
-def calibrate(model: object, x: object, *, budget: int = 512, **options: Any) -> Calibration:
-    """B from a pass before the run: `budget` gradients on independent rays of the kernel's own law.
+def calibrate(
+    model: object,
+    x: object,
+    *,
+    budget: int = 512,
+    baseline: object = 0.0,
+    target: Any = None,
+    features: object = None,
+    kernel: object = None,
+    layer: object = None,
+    seed: int | None = 0,
+) -> Calibration:
+    """The constants B from `budget` gradients on independent rays of the kernel's law, before the run itself.
 
+    Parameters
+    ----------
+    model, x, baseline, target, features, layer, seed
+        The problem, as in `gralis.explain`.
+    budget : int, default=512
+        How many gradients to evaluate.
+    kernel : Kernel, optional
+        The kernel whose law draws the rays; by default the default kernel of `gralis.explain`.
+
+    Returns
+    -------
+    Calibration
+        The largest gradients at the points that were evaluated. They estimate a bound from below.
+
+    Examples
+    --------
     >>> import torch
     >>> calibrate(lambda z: 3 * z[:, 0] - z[:, 1], torch.ones(2)).slope.tolist()
     [3.0, 1.0]
     """
-    from gralis.api.explain import explain
+    from gralis.api.explain import explain  # this is the only stage below `api` that starts a run
 
-    return of_ledger(explain(model, x, budget=budget, plan="independent", **options).ledger)
+    options: dict[str, Any] = {"baseline": baseline, "features": features, "layer": layer, "seed": seed}
+    if kernel is not None:
+        options["kernel"] = kernel
+    return of_ledger(explain(model, x, target=target, budget=budget, plan="independent", **options).ledger)

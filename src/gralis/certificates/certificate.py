@@ -1,4 +1,4 @@
-"""A certificate: |phi_hat_i - phi_i| <= half_widths[i] for all features together, with probability 1 - delta.
+"""|phi_hat_i - phi_i| <= half_widths[i] for all features together, with probability 1 - delta.
 
 Sampling error and quadrature error are separate entries; half_widths is their sum.
 """
@@ -19,7 +19,15 @@ Kind = Literal["asymptotic", "calibrated", "guaranteed"]
 
 @dataclass(frozen=True)
 class Checksum:
-    """Lemma A on the rays: sum_i ray_i - v(T), zero for exact quadrature, mean zero for random nodes."""
+    """Lemma A on the rays: sum_i ray_i - v(T), zero for exact quadrature, mean zero for random nodes.
+
+    Attributes
+    ----------
+    n_rays : int
+        The number of rays whose value is known.
+    mean, rms, largest : float
+        The mean, the root mean square and the largest magnitude of the checksum over these rays.
+    """
 
     n_rays: int
     mean: float
@@ -41,22 +49,46 @@ class Checksum:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """How far off the values may be, for all features together, and on what ground."""
+    """How far off the values may be, for all features together, and why.
+
+    Attributes
+    ----------
+    method : {"replicates", "bernstein", "paper"}
+        How the certificate was computed.
+    kind : {"asymptotic", "calibrated", "guaranteed"}
+        Whether it holds for large samples, under constants that were estimated, or for every sample size.
+    delta : float
+        The probability with which it may fail.
+    sampling : array of shape (n_features,)
+        The half-widths for the sampling error.
+    quadrature : array of shape (n_features,)
+        The quadrature error; NaN where nothing is known about it.
+    aggregate : float
+        A bound on |R_obs - R_pop| = |sum phi_hat - sum phi|.
+    difference : float
+        |F(x) - F(x')|.
+    constants : mapping
+        The constants behind the numbers, by name.
+    ground : str
+        In a few words, why the certificate holds.
+    checksum : Checksum or None
+        The Lemma A checksum of the ledger.
+    """
 
     method: str
     kind: Kind
     delta: float
-    sampling: Array  # (n_features,)
-    quadrature: Array  # (n_features,); NaN where nothing is known of it
-    aggregate: float  # bound on |R_obs - R_pop| = |sum phi_hat - sum phi|
-    difference: float  # |F(x) - F(x')|
+    sampling: Array
+    quadrature: Array
+    aggregate: float
+    difference: float
     constants: Mapping[str, Any]
-    ground: str  # why it holds, in a few words
+    ground: str
     checksum: Checksum | None = None
 
     @property
     def half_widths(self) -> Array:
-        """Simultaneous half-widths: sampling plus quadrature error where the latter is known."""
+        """Simultaneous half-widths: the sampling error, plus the quadrature error where it is known."""
         return np.asarray(self.sampling + np.nan_to_num(self.quadrature))
 
     @property

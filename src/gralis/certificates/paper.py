@@ -4,9 +4,9 @@
     |phi_hat_i - phi_i| <= (B_N / sqrt(m d/2) + E_quad) / pi_min + B_N B_Z / (pi_min^2 sqrt(m d/2))    (ratio)
     all features together, and their sum: d = delta / n, and the sum of the right-hand sides           (aggregate)
 
-m counts antithetic pairs once. E_quad_i = |x_i - x'_i| ||x - x'||_1^2 sup|D3 F| / (24 k^2) for midpoints, and
-|x_i - x'_i| ||x - x'||_1 sup|D2 F| / (2 k) for the endpoint rule; from a calibration instead, the largest second
-(first) difference between neighbouring nodes stands for k^-2 (k^-1) times the derivative along the ray.
+m counts an antithetic pair once. E_quad_i is |x_i - x'_i| ||x - x'||_1^2 sup|D3 F| / (24 k^2) for midpoints and
+|x_i - x'_i| ||x - x'||_1 sup|D2 F| / (2 k) for the endpoint rule. If the derivatives come from a calibration, the
+largest second (first) difference between neighbouring nodes replaces k^-2 (k^-1) times the derivative along the ray.
 """
 
 from __future__ import annotations
@@ -27,19 +27,27 @@ from gralis.ledger import Ledger
 
 @dataclass(frozen=True)
 class Smoothness:
-    """Bounds on the derivatives of F over the box, where the user knows them."""
+    """Bounds on the derivatives of F over the box between x' and x, if the user knows them.
 
-    second: float | None = None  # sup |D2 F|, entrywise
-    third: float | None = None  # sup |D3 F|, entrywise
+    Parameters
+    ----------
+    second : float, optional
+        The largest entry of the second derivative in magnitude; Riemann sums need it.
+    third : float, optional
+        The largest entry of the third derivative in magnitude; the midpoint rule needs it.
+    """
+
+    second: float | None = None
+    third: float | None = None
 
 
 def numerator_bound(b_n: Array, e_quad: Array, m: int, delta: float) -> Array:
-    """Theorem 3: B / sqrt(m delta) + E_quad, for the unnormalised accumulator of one feature."""
+    """B / sqrt(m delta) + E_quad: Theorem 3, for the unnormalised accumulator of one feature."""
     return np.asarray(b_n / np.sqrt(m * delta) + e_quad)
 
 
 def ratio_bound(b_n: Array, b_z: Array, pi_min: Array, e_quad: Array, m: int, delta: float) -> Array:
-    """Corollary ratio-bound: for Algorithm 1's own output, one feature at a time.
+    """The ratio corollary: a bound for the output of Algorithm 1, one feature at a time.
 
     >>> ratio_bound(np.array([2.0]), np.array([1.0]), np.array([0.5]), np.array([0.1]), 200, 0.04).tolist()
     [6.2]
@@ -60,7 +68,10 @@ def certificate(
     calibration: Calibration,
     smoothness: Smoothness,
 ) -> Certificate:
-    """Every feature at delta / n; `bound` holds |(x_i - x'_i) dF/dx_i| per feature and whether it is a calibration."""
+    """The certificate of the paper, with every feature at delta / n.
+
+    `bound` holds a bound on |(x_i - x'_i) dF/dx_i| for every feature, and whether it comes from a calibration.
+    """
     n, m = ledger.n_features, ledger.n_replicates
     k = int(ledger.nodes_per_ray.max())
     with np.errstate(under="ignore"):
@@ -103,7 +114,7 @@ def certificate(
 
 
 def extremes(kernel: Kernel, squared_distance: Array) -> tuple[Array, Array]:
-    """log of the least and the largest pi(S) over the S without feature i, for every i.
+    """The logarithms of the least and the largest pi(S) over all S without feature i, for every i.
 
     >>> low, high = extremes(Gaussian(1.0, "euclidean"), np.array([2.0, 4.0]))
     >>> low.tolist(), high.tolist()
@@ -119,7 +130,7 @@ def extremes(kernel: Kernel, squared_distance: Array) -> tuple[Array, Array]:
         return np.full(n, weights.min()), np.full(n, weights.max())
     if n > MOST_FEATURES:
         raise GralisError(
-            f"certificate(method='paper') needs the least weight of the kernel; for a function of masks it is found by "
+            f"certificate(method='paper') needs the least weight of the kernel; for a function of masks it takes "
             f"enumeration, up to n_features = {MOST_FEATURES}; here n_features = {n}."
         )
     masks = np.concatenate([np.zeros((1, n), dtype=bool), all_masks(n)[:-1]])
@@ -138,7 +149,7 @@ def _seen(ledger: Ledger, kernel: Kernel, squared_distance: Array) -> Array:
 def _quadrature(
     rule: str, k: int, distance: Array, calibration: Calibration, smoothness: Smoothness
 ) -> tuple[Array, bool]:
-    """E_quad per feature and whether it is a bound; NaN where neither bound nor calibration is to be had."""
+    """E_quad of every feature, and whether it is a bound; NaN if there is neither a bound nor a calibration."""
     if rule == "random":
         return np.zeros_like(distance), True
     if rule == "midpoint":

@@ -1,7 +1,8 @@
-"""Which feature is bigger? Simultaneous intervals for phi_i - phi_j, and what they allow of the order.
+"""Which feature is larger: simultaneous intervals for phi_i - phi_j, and the ranks that they allow.
 
-Feature i is surely above j where the interval of phi_i - phi_j is above zero. By magnitude, |phi_i| > |phi_j| means
-that phi_i - phi_j and phi_i + phi_j have the same sign, so differences and sums are bounded together.
+Feature i is surely above feature j if the interval of phi_i - phi_j lies above zero. For ranks by magnitude,
+|phi_i| > |phi_j| means that phi_i - phi_j and phi_i + phi_j have the same sign, so the intervals of all differences and
+sums must hold together.
 """
 
 from __future__ import annotations
@@ -23,20 +24,49 @@ _MOST_FEATURES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The ranks each feature may have (1: first); all statements hold together with probability `level`."""
+    """The ranks that each feature may have; 1 is the first. All statements hold together with probability `level`.
+
+    Attributes
+    ----------
+    names : sequence of str
+        The names of the features.
+    values : array of shape (n_features,)
+        phi.
+    lowest, highest : array of shape (n_features,)
+        The best and the worst rank that each feature may have.
+    above : array of bool of shape (n_features, n_features)
+        above[i, j] says that feature i is surely ranked above feature j.
+    difference, difference_half_width : array of shape (n_features, n_features)
+        phi_i - phi_j and its simultaneous half-width.
+    by : {"magnitude", "value"}
+        What the ranks compare.
+    level : float
+        The probability with which all statements hold together.
+    """
 
     names: Sequence[str]
     values: Array
-    lowest: NDArray[np.int64]  # (n_features,) the best rank it may have
-    highest: NDArray[np.int64]  # (n_features,) the worst rank it may have
-    above: NDArray[np.bool_]  # [i, j]: i is surely above j
-    difference: Array  # phi_i - phi_j
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
+    above: NDArray[np.bool_]
+    difference: Array
     difference_half_width: Array
     by: str
     level: float
 
     def top(self, k: int) -> tuple[list[str], list[str]]:
-        """Features surely among the first k, and features possibly among them: a confidence set for the top k."""
+        """The features that are surely among the first k, and those that may be: a confidence set for the top k.
+
+        Parameters
+        ----------
+        k : int
+            How many ranks count as the top.
+
+        Returns
+        -------
+        tuple of two lists of str
+            The names of the sure features, and the names of the possible features.
+        """
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(self.values):
             raise bad("k", "Ranks.top", f"a whole number from 1 to {len(self.values)}", repr(k))
         sure, possible = np.flatnonzero(self.highest <= k), np.flatnonzero(self.lowest <= k)
@@ -58,7 +88,7 @@ class Ranks:
 def ranks(
     estimate: Estimate, names: Sequence[str], level: float, price: float, by: Literal["magnitude", "value"]
 ) -> Ranks:
-    """Rank ranges from all pairs at once."""
+    """The possible ranks of every feature, from simultaneous intervals for all pairs."""
     if by not in ("magnitude", "value"):
         raise bad("by", "ranks", "'magnitude' or 'value'", repr(by))
     n = len(estimate.values)

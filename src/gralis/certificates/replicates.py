@@ -1,7 +1,8 @@
-"""|phi_hat_i - phi_i| <= c stderr_i, c from the joint behaviour of the replicates (max-t): the sharp certificate.
+"""|phi_hat_i - phi_i| <= c stderr_i, where c comes from the joint behaviour of the replicates (max-t).
 
-Replicates are independent and each is unbiased for random nodes, whatever the surrogate learnt from the others; so
-their mean is asymptotically normal, and the kind is `asymptotic`.
+This is the sharp certificate. With random nodes each replicate is unbiased, whatever the surrogate learnt from the
+other replicates. The replicates are independent, so their mean is asymptotically normal. The kind is therefore
+`asymptotic`.
 """
 
 from __future__ import annotations
@@ -11,25 +12,28 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.certificates.certificate import Certificate, Checksum
 from gralis.certificates.simultaneous import half_widths, single_half_widths
-from gralis.estimators import Estimate, importance, shapley
-from gralis.kernels import Kernel
-from gralis.ledger import FoldedLedger, Ledger
+from gralis.estimators import Design, Estimate
+from gralis.estimators.ray_weights import importance
+from gralis.ledger import AnyLedger
 
 
 def certificate(
-    estimate: Estimate, ledger: Ledger | FoldedLedger, quadrature: Array, difference: float, delta: float, price: float
+    estimate: Estimate,
+    ledger: AnyLedger,
+    design: Design,
+    rule: str | None,
+    difference: float,
+    delta: float,
+    price: float,
 ) -> Certificate:
-    """All features together at delta; `price` is what the look at which the run stopped costs."""
+    """The certificate for all features together at delta. `price` is the cost of the look at which the run stopped."""
     level = 1 - delta / price
+    quadrature = quadrature_error(ledger, rule, design)
     sampling = half_widths(estimate, level)
     together = estimate.combined(np.ones((1, len(estimate.values))))
     aggregate = float(single_half_widths(together, level)[0] + np.nan_to_num(quadrature).sum())
     n = len(estimate.departures)
-    ground = f"the max-t quantile of {n} replicates"
-    if estimate.exact:
-        ground = "exact enumeration of all coalitions"
-    elif estimate.method == shapley.METHOD:
-        ground = "the spread of the games that the coalitions seen make likely"
+    ground = "exact enumeration of all coalitions" if estimate.exact else design.estimator.evidence(n)
     return Certificate(
         "replicates",
         "asymptotic",
@@ -40,33 +44,32 @@ def certificate(
         difference,
         {"n_replicates": n, "price": price, "stderr": estimate.stderr},
         ground if price == 1 else f"{ground}, at the price of {price:.3g} for looking before stopping",
-        Checksum.of(ledger) if isinstance(ledger, Ledger) else None,
+        None if ledger.kept_rows is None else Checksum.of(ledger.kept_rows),
     )
 
 
-def quadrature_error(
-    ledger: Ledger | FoldedLedger, rule: str | None, kernel: Kernel, squared_distance: Array, weights: Array
-) -> Array:
-    """0 for random nodes (no bias, their noise is in the replicates) and where there are no nodes at all.
+def quadrature_error(ledger: AnyLedger, rule: str | None, design: Design) -> Array:
+    """The mean of |sum_i ray_i - v(T)| over the rays, with the weights of phi_i, for fixed nodes.
 
-    For fixed nodes the whole checksum of a ray, |sum_i ray_i - v(T)|, is laid at the door of each member, averaged
-    over the rays with the weights of phi_i: not a bound, but what the rows themselves can show. NaN without values.
+    Each member of a ray is charged with the whole checksum of the ray. The result is not a bound, but it is what the
+    rows can show. It is NaN if coalition values are missing. It is 0 for random nodes, which have no bias and whose
+    noise is already in the replicates, and for plans without nodes.
     """
-    n = squared_distance.shape[1]
+    n, rows = design.n_features, ledger.kept_rows
     if rule in (None, "random"):
         return np.zeros(n)
-    if isinstance(ledger, FoldedLedger) or not np.isfinite(ledger.value[ledger.nodes_per_ray > 0]).all():
+    if rows is None or not np.isfinite(rows.value[rows.nodes_per_ray > 0]).all():
         return np.full(n, np.nan)
-    known = ledger.nodes_per_ray > 0
-    check = np.abs(np.where(known, ledger.checksum, 0.0))
-    own = ledger.owner[:, None] == np.arange(n)
-    if own.any():  # Algorithm 1: a ray counts for the feature it was drawn for
+    known = rows.nodes_per_ray > 0
+    check = np.abs(np.where(known, rows.checksum, 0.0))
+    own = rows.owner[:, None] == np.arange(n)
+    if own.any():  # in Algorithm 1 a ray counts only for the feature for which it was drawn
         shares = np.zeros(own.shape)
-        for number, of_baseline in enumerate(squared_distance):
-            rows = ledger.baseline == number
-            log = kernel.log_weight((ledger.masks & ~own)[rows], of_baseline)
-            shares[rows] = own[rows] * np.exp(log)[:, None]
+        for number, of_baseline in enumerate(design.squared_distance):
+            drawn = rows.baseline == number
+            log = design.kernel.log_weight((rows.masks & ~own)[drawn], of_baseline)
+            shares[drawn] = own[drawn] * np.exp(log)[:, None]
     else:
-        shares = importance(ledger, [kernel.bind(row) for row in squared_distance], weights) * known[:, None]
+        shares = importance(rows, design.laws, design.baseline_weights) * known[:, None]
     total = shares.sum(0)
     return np.asarray(np.divide(check @ shares, total, out=np.zeros(n), where=total > 0))

@@ -18,7 +18,15 @@ from gralis.estimators import Estimate
 
 @dataclass(frozen=True)
 class Term:
-    """One part of the residual and the half-width of its interval; NaN where a single replicate cannot tell."""
+    """One part of the residual.
+
+    Attributes
+    ----------
+    value : float
+        Its value.
+    half_width : float
+        The half-width of its interval; NaN if there is a single replicate.
+    """
 
     value: float
     half_width: float
@@ -29,7 +37,21 @@ class Term:
 
 @dataclass(frozen=True)
 class Residual:
-    """observed = path + numerical + kernel; each term has its own interval at `level`."""
+    """observed = path + numerical + kernel; each term has its own interval.
+
+    Attributes
+    ----------
+    observed : Term
+        F(x) - F(x') - sum of phi.
+    path : Term
+        The part that comes from moving all members of a coalition together.
+    numerical : Term
+        How far rays and coalition values disagree.
+    kernel : Term
+        The part that comes from the locality kernel.
+    level : float
+        The level of each interval by itself.
+    """
 
     observed: Term
     path: Term
@@ -44,16 +66,17 @@ class Residual:
         )
 
 
-#: Each term as a combination of (sum of phi, sum of phi under the uniform kernel, sum over values), and of v(F).
+#: The coefficients of each term on the sum of phi, the sum of phi under the uniform kernel, the sum over coalition
+#: values, and v(F).
 _TERMS = {"observed": (-1, 0, 0, 1), "path": (0, 0, -1, 1), "numerical": (0, -1, 1, 0), "kernel": (-1, 1, 0, 0)}
 
 
 def split(
-    delta: float, found: Estimate, uniform: Estimate, total: Estimate, level: float, price: float = 1.0
+    delta: float, estimate: Estimate, uniform: Estimate, total: Estimate, level: float, price: float = 1.0
 ) -> Residual:
-    """The residual of `found`, given the uniform-kernel estimate and the sum of values from the same replicates."""
-    everyone = np.ones((1, len(found.values)))
-    sums = Estimate.beside([found.combined(everyone), uniform.combined(everyone), total])
+    """The residual of `estimate`; `uniform` and `total` are the uniform estimate and the sum over coalition values."""
+    everyone = np.ones((1, len(estimate.values)))
+    sums = Estimate.beside([estimate.combined(everyone), uniform.combined(everyone), total])
     table = np.array(list(_TERMS.values()), dtype=np.float64)
     combined = sums.combined(table[:, :3])
     half = single_half_widths(combined, 1 - (1 - level) / price)

@@ -1,6 +1,6 @@
-"""Simultaneous intervals: values +- c stderr, c from the quantile of max_i |t_i| over the features.
+"""values +- c stderr: simultaneous intervals, where c is the quantile of max_i |t_i| over the features.
 
-The replicates' joint behaviour decides: features that move together need a smaller c than features on their own.
+c depends on the joint behaviour of the replicates: features that move together need a smaller c than independent ones.
 """
 
 from __future__ import annotations
@@ -11,56 +11,56 @@ from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats takes long 
 from gralis.arrays import Array
 from gralis.estimators import Estimate
 
-_N_DRAWS = 2000
-_MOST_NUMBERS = 2**25  # beyond this many normal numbers the level is shared evenly instead (Bonferroni)
+N_DRAWS = 2000
+MOST_NUMBERS = 2**25  # if more normal numbers were needed, Bonferroni's quantile is used instead
 
 
 def half_widths(estimate: Estimate, level: float) -> Array:
     """Half-widths that hold for all values together with probability `level`; 0 if exact, NaN if unknown."""
     if estimate.exact or len(estimate.departures) < 2:
         return _trivial(estimate)
-    # What each value alone may miss so that all of them hold together, then Student's quantile at its own dof.
+    # The level that each interval needs so that all hold together; Student's quantile then uses the dof of each value.
     alone = 1 - 2 * stdtr(len(estimate.departures) - 1, -critical(estimate.departures, level))
     return single_half_widths(estimate, alone)
 
 
 def single_half_widths(estimate: Estimate, level: float) -> Array:
-    """Half-widths that hold for each value on its own with probability `level`."""
+    """Half-widths that hold for each value by itself with probability `level`."""
     if estimate.exact or len(estimate.departures) < 2:
         return _trivial(estimate)
     return np.asarray(stdtrit(estimate.dof, (1 + level) / 2) * estimate.stderr)
 
 
 def _trivial(estimate: Estimate) -> Array:
-    """0 where there is no sampling error, NaN where a single replicate cannot tell."""
+    """0 if there is no sampling error, NaN if there is only one replicate."""
     return np.full_like(estimate.values, 0.0 if estimate.exact else np.nan)
 
 
 def critical(departures: Array, level: float) -> float:
     """The `level` quantile of max_i |t_i| when replicates are normal with the correlation seen in `departures`.
 
-    Few replicates show spurious correlations, so the correlation is shrunk towards independence by the usual
-    estimate of its sampling error; Bonferroni's value is the ceiling.
+    A few replicates show spurious correlations. The correlation is therefore shrunk towards independence, by the usual
+    estimate of its sampling error. The result is never larger than Bonferroni's quantile.
     """
     n_replicates, n_features = departures.shape
     ceiling = float(stdtrit(n_replicates - 1, 1 - (1 - level) / 2 / n_features))
     spread = np.sqrt((departures**2).mean(0))
     moving = spread > 0
     n_moving = int(moving.sum())
-    if n_moving < 2 or _N_DRAWS * n_replicates * n_moving > _MOST_NUMBERS:
+    if n_moving < 2 or N_DRAWS * n_replicates * n_moving > MOST_NUMBERS:
         return ceiling
     scores = departures[:, moving] / spread[moving] / np.sqrt(n_replicates)  # (n_replicates, n_moving)
     alone = _independence(scores)
-    rng = np.random.default_rng(0)  # the quantile is a number of the design: the same for the same replicates
-    together = rng.standard_normal((_N_DRAWS, n_replicates, n_replicates)) @ scores
-    apart = rng.standard_normal((_N_DRAWS, n_replicates, n_moving))
+    rng = np.random.default_rng(0)  # a fixed seed, so that the same replicates always give the same quantile
+    together = rng.standard_normal((N_DRAWS, n_replicates, n_replicates)) @ scores
+    apart = rng.standard_normal((N_DRAWS, n_replicates, n_moving))
     draws = np.sqrt(1 - alone) * together + np.sqrt(alone) * apart
     t = draws.mean(1) / draws.std(1, ddof=1) * np.sqrt(n_replicates)
     return min(ceiling, float(np.quantile(np.abs(t).max(1), level)))
 
 
 def _independence(scores: Array) -> float:
-    """How far to shrink the correlation towards independence: sum of its sampling variances over sum of squares."""
+    """How far to shrink the correlation towards independence: its sampling variances over its squares, both summed."""
     n_replicates, n = scores.shape
     correlation = scores.T @ scores
     off = ~np.eye(n, dtype=bool)

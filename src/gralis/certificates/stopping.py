@@ -1,4 +1,4 @@
-"""When a run with a tolerance may stop: a few looks at its error, each paid for out of 1 - level."""
+"""When a run with a tolerance may stop: it looks at its error a few times, and each look uses a share of 1 - level."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ import numpy as np
 
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators import Estimate
-from gralis.options import Options
 
 _N_LOOKS = 5
 
 
 @dataclass(frozen=True)
 class Looks:
-    """After how many replicates to look: about geometric, the last one the end.
+    """After how many replicates a run looks at its error. The looks are spaced about geometrically.
 
-    A look spends of 1 - level in proportion to its replicates: late looks are where runs stop, and their intervals
-    should not be much wider than without any looking.
+    Each look uses a share of 1 - level that is proportional to its number of replicates. Most runs stop at a late look,
+    and the intervals there should not be much wider than those of a run that never looks.
+
+    Attributes
+    ----------
+    at : tuple of int
+        The numbers of replicates. The last one is the end of the run.
     """
 
     at: tuple[int, ...]
 
     @classmethod
     def between(cls, first: int, last: int) -> Looks:
-        """Of a run from replicate `first` to `last`.
+        """The looks of a run from replicate `first` to replicate `last`.
 
         >>> Looks.between(0, 60).at
         (4, 7, 15, 30, 60)
@@ -37,19 +41,11 @@ class Looks:
         return n_replicates in self.at
 
     def price(self, n_replicates: int) -> float:
-        """1 / the share of 1 - level that the look at n_replicates, or the next one after it, may spend."""
+        """1 / the share of 1 - level that the look at n_replicates, or else the next look, may use."""
         upcoming = [look for look in self.at if look >= n_replicates] or [self.at[-1]]
         return sum(self.at) / upcoming[0]
 
 
-def reached(found: Estimate, delta: float, options: Options, price: float) -> bool | None:
-    """Whether every simultaneous half-width is small enough, at a level that pays for this look.
-
-    None: no tolerance was asked for.
-    """
-    if options.tolerance is None:
-        return None
-    if found.exact:
-        return True
-    half = half_widths(found, 1 - (1 - options.level) / price)
-    return bool(half.max() <= max(options.atol, options.tolerance * abs(delta)))
+def reached(estimate: Estimate, wanted: float, level: float) -> bool:
+    """Whether every simultaneous half-width at `level` is at most `wanted`."""
+    return estimate.exact or bool(half_widths(estimate, level).max() <= wanted)

@@ -1,7 +1,7 @@
 """w_i(S) = q(S u i | i in T): where the kernel puts the weight of a feature, over its predecessor sets (Appendix D).
 
-Exact by enumeration for few features. For many, the heaviest sets and the effective number come from draws of the
-law itself, no model involved, and `exact` says so.
+For few features the numbers are exact, by enumeration. For many features the heaviest sets and the effective number
+come from draws of the law, without the model, and `exact` is False.
 """
 
 from __future__ import annotations
@@ -25,11 +25,25 @@ _HANDFUL = 8.0
 
 @dataclass(frozen=True, eq=False)
 class WeightMass:
-    """The weight of every feature's predecessor sets."""
+    """The weight of every feature's predecessor sets.
 
-    sizes: Array  # (n_features, n_features): [i, s] = P(|S| = s) for feature i
-    effective: Array  # (n_features,) exp(entropy): so many equally weighted coalitions it amounts to
-    heaviest: tuple[tuple[tuple[tuple[int, ...], float], ...], ...]  # per feature ((S, w_i(S)), ...), heaviest first
+    Attributes
+    ----------
+    sizes : array of shape (n_features, n_features)
+        sizes[i, s] is the probability that the predecessor set of feature i has s members.
+    effective : array of shape (n_features,)
+        exp(entropy): the number of equally weighted predecessor sets to which the weight amounts.
+    heaviest : tuple
+        For every feature its heaviest sets as ((S, w_i(S)), ...), the heaviest first.
+    names : sequence of str
+        The names of the features.
+    exact : bool
+        Whether the numbers come from enumeration and not from draws.
+    """
+
+    sizes: Array
+    effective: Array
+    heaviest: tuple[tuple[tuple[tuple[int, ...], float], ...], ...]
     names: Sequence[str]
     exact: bool
 
@@ -49,7 +63,7 @@ class WeightMass:
 
 
 def weight_mass(laws: Sequence[Law], baseline_weights: Array, names: Sequence[str], top: int = 3) -> WeightMass:
-    """Averaged over the baselines; warns where the kernel concentrates on a handful of coalitions."""
+    """The weight averaged over the baselines. Warns if the kernel concentrates on a handful of coalitions."""
     n = laws[0].n_features
     if n > _MOST_FEATURES:
         raise GralisError(f"weight_mass is a table for up to {_MOST_FEATURES} features; here n_features = {n}.")
@@ -61,7 +75,7 @@ def weight_mass(laws: Sequence[Law], baseline_weights: Array, names: Sequence[st
     sizes = np.stack([np.bincount(masks.sum(1) - 1, counted[:, i], n) for i in range(n)]).astype(np.float64)
     log_weights = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
     effective = np.exp(-(counted * log_weights).sum(0))
-    found = WeightMass(sizes, effective, _heaviest(masks, weights, top), names, exact)
+    mass = WeightMass(sizes, effective, _heaviest(masks, weights, top), names, exact)
     few = np.flatnonzero(effective < min(_HANDFUL, 2 ** (n - 1) / 2))
     if len(few):
         i = int(few[np.argmin(effective[few])])
@@ -71,7 +85,7 @@ def weight_mass(laws: Sequence[Law], baseline_weights: Array, names: Sequence[st
             UserWarning,
             stacklevel=3,
         )
-    return found
+    return mass
 
 
 def _all(pairs: Sequence[tuple[Law, float]]) -> tuple[Masks, Array]:
@@ -80,7 +94,7 @@ def _all(pairs: Sequence[tuple[Law, float]]) -> tuple[Masks, Array]:
 
 
 def _draws(pairs: Sequence[tuple[Law, float]]) -> tuple[Masks, Array]:
-    """Coalitions from the proposal of each law, which reaches every feature, and what each of them counts."""
+    """Coalitions drawn from the proposal of each law, which reaches every feature, and the weight of each draw."""
     rng, masks, counted = np.random.default_rng(0), [], []
     n_draws = max(_N_DRAWS // len(pairs), 64)
     for law, share in pairs:

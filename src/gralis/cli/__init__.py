@@ -1,9 +1,12 @@
 """The `gralis` command: demo, explain, batch, bench, report, verify, replay. One file per command; `app` joins them.
 
-options   options that several commands share        outcome   errors as one sentence and an exit code
-config    gralis.toml                                 output    where results go: names, atomic files
-model     a model from its name or file               show      results as a table, or as JSON
-program   a .pt2 file, screened before it is loaded   images, tables   inputs from files
+explain_run        explains one input after the other for `gralis explain`
+inputs             pictures and rows as inputs; tables: rows from files
+target_choice      which output is explained
+model              a model from its name or file; exported_program: a .pt2 file, screened before it is loaded
+options            options that several commands share; config: gralis.toml
+printing           results as a table or as JSON; output: the files that are written
+messages           sentences on standard error; exit_codes: how a command ends
 """
 
 from __future__ import annotations
@@ -15,7 +18,18 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code."""
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The arguments. By default they are those of the process.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
@@ -23,6 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         missing = (error.name or str(error)).partition(".")[0]
         print(f'gralis: the command line needs {missing}: pip install "gralis[cli]".', file=sys.stderr)
         return 2
-    from gralis.cli.app import run
+    from gralis.cli.app import run  # it needs the two packages
 
     return run(sys.argv[1:] if arguments is None else arguments)

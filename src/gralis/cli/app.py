@@ -1,4 +1,4 @@
-"""The commands put together, and the one place where a run of the command line begins and ends."""
+"""All commands together, and the one place where a run of the command line begins and ends."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from typing import Annotated, Any
 import typer
 
 from gralis.cli import batch, bench, demo, explain, replay, report, verify
-from gralis.cli.outcome import BAD, DONE, abandon_stdout, guarded, one_line, say, told
+from gralis.cli.exit_codes import BAD, DONE, abandon_stdout, code_and_sentence, guarded
+from gralis.cli.messages import one_line, say
 from gralis.version import __version__
 
-#: The commands in the order in which --help lists them; each module has its function and its examples.
+__all__ = ["COMMANDS", "run"]
+
+#: The commands in the order in which --help lists them, each with its function and its examples.
 COMMANDS: dict[str, tuple[Callable[..., int], Sequence[tuple[str, str]]]] = {
     "demo": (demo.demo, demo.EXAMPLES),
     "explain": (explain.explain, explain.EXAMPLES),
@@ -28,9 +31,9 @@ COMMANDS: dict[str, tuple[Callable[..., int], Sequence[tuple[str, str]]]] = {
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; its exit code. Whatever goes wrong is one sentence; --debug adds the traceback."""
+    """Run one command and return its exit code. Any error is reported in one sentence; --debug adds the traceback."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed before we began
+        if getattr(sys, name) is None:  # closed before the command began
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
@@ -45,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
             if "--debug" in arguments:
                 traceback.print_exc()
             try:
-                code, sentence = told(error)
+                code, sentence = code_and_sentence(error)
                 say(sentence)
             except OSError:
                 code = BAD
@@ -57,8 +60,8 @@ def run(arguments: Sequence[str]) -> int:
 def _app() -> Any:
     app = typer.Typer(
         name="gralis",
-        help="Explanations of predictions: attributions, each with its residual, its error bar and its certificate.",
-        epilog=_epilog([("begin here", "gralis demo"), ("what a command does, by example", "gralis explain --help")]),
+        help="Explain predictions: attributions with their errors, their residual and a certificate.",
+        epilog=_epilog([("start here", "gralis demo"), ("examples of one command", "gralis explain --help")]),
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
     )
@@ -68,8 +71,8 @@ def _app() -> Any:
     return app
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(f"gralis {__version__}")
         raise typer.Exit
 
@@ -77,14 +80,14 @@ def _print_version(asked: bool) -> None:
 def _top(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version),
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
 ) -> None:
     pass
 
 
 def _epilog(examples: Sequence[tuple[str, str]]) -> str:
-    """Examples as typer shows them: every line is a paragraph."""
+    """Examples in the form that typer shows: every line is a paragraph."""
     lines = ["[bold]Examples[/bold]"]
     for purpose, command in examples:
         lines += [f"[dim]# {purpose}[/dim]", command.replace("[", "\\[")]

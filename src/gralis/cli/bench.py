@@ -11,84 +11,91 @@ import typer
 
 from gralis.baselines.recipes import RECIPES
 from gralis.cli import options
+from gralis.cli.exit_codes import BAD, DONE
+from gralis.cli.inputs import baseline_from_text
+from gralis.cli.messages import one_line, say
 from gralis.cli.model import load_model
-from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights
-from gralis.cli.outcome import BAD, DONE, one_line, say
-from gralis.cli.question import read_labels as read_names
-from gralis.cli.subjects import number_or_name
+from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights, method
+from gralis.cli.target_choice import read_class_names
 from gralis.errors import GralisError
-from gralis.files.archive import strict
-from gralis.files.images import Preprocessing
+from gralis.many import Pictures, every_picture, read_labels
+from gralis.storage.json_values import strict
+
+__all__ = ["EXAMPLES", "bench"]
 
 _START = "gralis bench --images photos --model net.py:build"
 EXAMPLES = (
-    ("all methods and metrics; run it again and it goes on where it was", f"{_START} --out results"),
+    ("all methods and metrics; run it again to continue a stopped run", f"{_START} --out results"),
     ("images of one patient belong together", f"{_START} --labels labels.csv --out study"),
-    ("some of them", f"{_START} --methods gralis,random --metrics deletion,deletion:blur --out few"),
+    ("some methods and metrics", f"{_START} --methods gralis,random --metrics deletion,deletion:blur --out few"),
 )
-_IMAGES, _METHOD = "Pictures", "Method"
+
+
+_OUT = "Where tables, page and results go. A run that was stopped continues there."
+_LABELS = (
+    "A table, labels.csv, with the columns file, label, patient (what is independent) and annotation. The default is "
+    "every picture, without labels."
+)
+_METRICS = (
+    "The metrics, separated by commas. deletion:blur replaces removed regions by a blur. The default is all of them."
+)
+_CLASSES = (
+    "A file with the names of the outputs, one on each line. With it, the class of the label is explained instead of "
+    "the predicted class."
+)
+_BASELINE = "What replaces a region that is switched off: a number, or a name such as blur."
 
 
 def bench(
     *,
-    images: Annotated[Path, typer.Option(metavar="FOLDER", help="Pictures.")],
+    images: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder with the pictures.")],
     model: ModelName,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Tables, page and finished images; run again to go on.")],
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="labels.csv: file, label, patient (what is independent), annotation; else all pictures."),
-    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help=_OUT)],
+    labels: Annotated[Path | None, typer.Option(help=_LABELS)] = None,
     weights: Weights = None,
-    methods: Annotated[str, typer.Option(help="Names between commas; all if left out.")] = "",
-    metrics: Annotated[str, typer.Option(help="Names between commas; deletion:blur replaces by a blur.")] = "",
-    classes: Annotated[
-        Path | None,
-        typer.Option(help="Names of the outputs, one per line: explain the label's class, not the predicted."),
-    ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes; one for each core if left out.")] = None,
-    limit: Annotated[int | None, typer.Option(help="The first pictures only.", min=1)] = None,
-    group: Annotated[str, typer.Option(help="The column of labels.csv that says what is independent.")] = "patient",
-    segments: Annotated[int, typer.Option(help="Superpixels, about.", rich_help_panel=_IMAGES)] = 30,
-    compactness: Annotated[float, typer.Option(help="Larger: squarer.", rich_help_panel=_IMAGES)] = 50.0,
-    size: Annotated[str, typer.Option(help="N, or HEIGHTxWIDTH.", rich_help_panel=_IMAGES)] = "224",
-    mean: Annotated[str, typer.Option(help="Subtracted.", rich_help_panel=_IMAGES)] = "0.485,0.456,0.406",
-    std: Annotated[str, typer.Option(help="Divided by.", rich_help_panel=_IMAGES)] = "0.229,0.224,0.225",
-    baseline: Annotated[str, typer.Option(help="A number, or a name such as blur.", rich_help_panel=_METHOD)] = "0",
-    readout: Annotated[
-        str, typer.Option(help="What methods explain: logit, probability, log_odds, margin.", rich_help_panel=_METHOD)
-    ] = "logit",
-    score_readout: Annotated[str, typer.Option(help="What curves follow.", rich_help_panel=_METHOD)] = "probability",
-    sigma: Annotated[float, typer.Option(help="Width of the kernel; inf: uniform.", rich_help_panel=_METHOD)] = 0.75,
-    budget: Annotated[int, typer.Option(help="Gradients of the ledger.", rich_help_panel=_METHOD)] = 1024,
-    repeats_on: Annotated[
-        int, typer.Option(help="Pictures for metrics that run methods again.", rich_help_panel=_METHOD)
-    ] = 5,
-    n_repeats: Annotated[int, typer.Option(help="How often they do.", rich_help_panel=_METHOD)] = 5,
-    layer: Annotated[str | None, typer.Option(help="Of GradCAM.", rich_help_panel=_METHOD)] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same table.", rich_help_panel=_METHOD)] = 0,
+    methods: Annotated[str, typer.Option(help="The methods, separated by commas. The default is all of them.")] = "",
+    metrics: Annotated[str, typer.Option(help=_METRICS)] = "",
+    classes: Annotated[Path | None, typer.Option(help=_CLASSES)] = None,
+    workers: Annotated[int | None, typer.Option(help="The number of processes. The default is one per core.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Use only the first N pictures.", min=1)] = None,
+    group: Annotated[str, typer.Option(help="The column that says which pictures belong together.")] = "patient",
+    segments: options.Segments = 30,
+    compactness: options.Compactness = 50.0,
+    size: options.Size = "224",
+    mean: options.Mean = options.MEAN,
+    std: options.Std = options.STD,
+    baseline: Annotated[str, method(help=_BASELINE)] = "0",
+    readout: Annotated[str, method(help="What methods explain: logit, probability, log_odds or margin.")] = "logit",
+    score_readout: Annotated[str, method(help="What metrics measure, from the same list.")] = "probability",
+    sigma: options.Sigma = 0.75,
+    budget: Annotated[int, method(help="The largest number of gradients for each explanation.")] = 1024,
+    repeats_on: Annotated[int, method(help="The number of pictures for metrics that run methods again.")] = 5,
+    n_repeats: Annotated[int, method(help="How often these metrics run a method again.")] = 5,
+    layer: Annotated[str | None, method(help="The layer that GradCAM uses.")] = None,
+    seed: options.Seed = 0,
     allow_pickle: AllowPickle = False,
     as_json: Json = False,
     quiet: Quiet = False,
     config: Config = None,
     debug: Debug = False,
 ) -> int:
-    """Score methods by metrics over pictures: tidy tables, intervals, paired tests and one page."""
-    from gralis.bench import Pictures, Study, complaints, failures, means, rows, run, write_page, write_tables
-    from gralis.bench.source import every_picture, read_labels
-    from gralis.bench.study import ANNOTATED, parsed
+    """Score methods by metrics over pictures: tables, intervals, paired tests and one page."""
+    # Here, because its statistics take long to import, and other commands do not need them.
+    from gralis.bench import Study, complaints, failures, means, rows, run, write_page, write_tables
+    from gralis.bench.metric_names import takes
 
-    preprocessing = Preprocessing(*options.size(size), options.numbers(mean, "--mean"), options.numbers(std, "--std"))
     lines = every_picture(images) if labels is None else read_labels(labels)
     if group != "patient" and group not in lines[0]:
         raise GralisError(f"--group must be a column of the labels: {', '.join(lines[0])}. Got {group!r}.")
-    names = tuple(read_names(classes))
+    names = tuple(read_class_names(classes))
+    preprocessing = options.preprocessing(size, mean, std)
     source = Pictures(images, lines[:limit], preprocessing, segments, compactness, names)
     study = Study(
         methods=options.names(methods) or Study.methods,
         metrics=options.names(metrics) or Study.metrics,
         readout=readout,
         score_readout=score_readout,
-        baseline=number_or_name(baseline, tuple(RECIPES)),
+        baseline=baseline_from_text(baseline, tuple(RECIPES)),
         budget=budget,
         sigma=sigma,
         layer=layer,
@@ -97,7 +104,7 @@ def bench(
         seed=seed,
     )
     for metric in study.metrics:
-        if parsed(metric)[0] in ANNOTATED and "annotation" not in lines[0]:
+        if takes(metric, "annotation") and "annotation" not in lines[0]:
             raise GralisError(f"{metric} needs a column 'annotation' of the labels: {', '.join(lines[0])} are there.")
     make_model = partial(load_model, model, weights, allow_pickle=allow_pickle)
     records = run(study, source, make_model, out, workers=workers, progress=False if quiet else None)
@@ -107,9 +114,10 @@ def bench(
     path = write_page(out / "page.html", records, title=f"{images.name}: {model}", facts=facts, group=group)
     for complaint in complaints(records):
         say(complaint)
-    for one in means(rows(records, group)):
-        spread = f"{one.mean:10.4g}  {one.low:10.4g} to {one.high:.4g}"
-        print(json.dumps(strict(vars(one))) if as_json else f"{one.metric:<20} {one.method:<22} {spread}")
+    for mean_score in means(rows(records, group)):
+        spread = f"{mean_score.mean:10.4g}  {mean_score.low:10.4g} to {mean_score.high:.4g}"
+        line = f"{mean_score.metric:<20} {mean_score.method:<22} {spread}"
+        print(json.dumps(strict(vars(mean_score))) if as_json else line)
     if not as_json and not quiet:
         print(f"written: {one_line(str(path))}")
     return BAD if failed or any(failure.n_failed == failure.n_images for failure in failures(records)) else DONE

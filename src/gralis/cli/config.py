@@ -1,4 +1,4 @@
-"""gralis.toml: one section per command, with the names of its options; the command line wins."""
+"""gralis.toml: one section per command, with the names of its options. The command line takes precedence."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ import typer
 
 from gralis.errors import GralisError
 
+__all__ = ["FILE", "configured", "section"]
+
 FILE = "gralis.toml"
-_ONLY_BY_HAND = ("allow-pickle", "config", "debug", "help")  # a file that is found by chance must not decide these
+_ONLY_BY_HAND = (
+    "allow-pickle",
+    "config",
+    "debug",
+    "help",
+)  # a file that happens to be in the folder must not decide these
 
 
 def configured(context: typer.Context, value: Path | None) -> Path | None:
-    """Take the defaults of this command from the file; called before any other option is read."""
+    """Take the defaults of this command from the file. typer calls it before it reads any other option."""
     path = value if value is not None else Path(FILE) if Path(FILE).is_file() else None
     if path is not None and not context.resilient_parsing:
         known = [p for p in context.command.params if p.param_type_name == "option"]
@@ -28,7 +35,7 @@ def configured(context: typer.Context, value: Path | None) -> Path | None:
 
 
 def section(path: Path, command: str, options: Mapping[str, Any], commands: Iterable[str]) -> dict[str, Any]:
-    """The section of one command as text values, every key checked against the options."""
+    """The section of one command as text values. Every key must be the name of an option."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -36,7 +43,7 @@ def section(path: Path, command: str, options: Mapping[str, Any], commands: Iter
     for name, entry in content.items():
         if name not in commands or not isinstance(entry, dict):
             raise GralisError(f"{path}: there is no section [{name}]; {_close(name, commands)}.")
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for key, value in content.get(command, {}).items():
         name = key.replace("_", "-")
         if name in _ONLY_BY_HAND and name in options:
@@ -44,8 +51,8 @@ def section(path: Path, command: str, options: Mapping[str, Any], commands: Iter
         if name not in options:
             known = [option for option in options if option not in _ONLY_BY_HAND]
             raise GralisError(f"{path}: gralis {command} has no option {key!r}; {_close(key, known)}.")
-        found[str(options[name].name)] = _text(value, options[name], f"{path}: {key}")
-    return found
+        defaults[str(options[name].name)] = _text(value, options[name], f"{path}: {key}")
+    return defaults
 
 
 def _text(value: Any, option: Any, where: str) -> Any:
@@ -61,7 +68,7 @@ def _text(value: Any, option: Any, where: str) -> Any:
 
 
 def _close(name: str, known: Iterable[str]) -> str:
-    """Names that come close, or all of them."""
+    """Advice: the names that are similar, or all names."""
     known = sorted(known)
     close = difflib.get_close_matches(name.replace("_", "-"), known, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(close)}?".rstrip("?") if close else f"there are {', '.join(known)}"

@@ -7,8 +7,12 @@ from typing import Annotated
 
 import typer
 
+from gralis import demo as photograph
+from gralis.cli.exit_codes import DONE
 from gralis.cli.options import Config, Debug, Quiet
-from gralis.cli.outcome import DONE
+from gralis.demo import OPTIONS
+
+__all__ = ["EXAMPLES", "demo"]
 
 EXAMPLES = (
     ("why an espresso? pictures and explanation in demo-output/", "gralis demo"),
@@ -17,17 +21,15 @@ EXAMPLES = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-output"),
-    image: Annotated[str, typer.Option(help="astronaut, camera, chelsea, coffee, motorcycle or rocket.")] = "coffee",
-    budget: Annotated[int, typer.Option(help="Gradients to spend at most.")] = 768,
-    segments: Annotated[int, typer.Option(help="Superpixels, about.")] = 30,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    out: Annotated[Path, typer.Option(help=OPTIONS["out"].help)] = OPTIONS["out"].default,
+    image: Annotated[str, typer.Option(help=OPTIONS["image"].help)] = OPTIONS["image"].default,
+    budget: Annotated[int, typer.Option(help=OPTIONS["budget"].help)] = OPTIONS["budget"].default,
+    segments: Annotated[int, typer.Option(help=OPTIONS["segments"].help)] = OPTIONS["segments"].default,
+    seed: Annotated[int, typer.Option(help=OPTIONS["seed"].help)] = OPTIONS["seed"].default,
     quiet: Quiet = False,
     config: Config = None,
     debug: Debug = False,
 ) -> int:
-    """Explain a photograph with EfficientNet-Lite0: table, pictures, and the explanation as a file."""
-    from gralis.demo import run
-
-    run(out, image, budget, segments, seed, progress=False if quiet else None)
+    """Explain a photograph with EfficientNet-Lite0: a table, pictures, and the explanation as a file."""
+    photograph.run(out, image, budget, segments, seed, progress=False if quiet else None)
     return DONE

@@ -1,4 +1,4 @@
-"""A model from what stands after --model: code by its name, a torch.export program, or (if allowed) a pickle."""
+"""A model from the value of --model: code by its name, a torch.export program, or (if allowed) a pickle."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from typing import Any
 import torch
 from torch import nn
 
-from gralis.cli.program import load_program
+from gralis.cli.exported_program import load_program
 from gralis.errors import GralisError
 from gralis.models import Model
+
+__all__ = ["load_model", "load_weights"]
 
 _FORMS = "pkg.module:factory, file.py:factory, or a file .pt2 made by torch.export.save"
 
 
 def load_model(name: str, weights: Path | None = None, *, allow_pickle: bool = False) -> Any:
-    """The model in eval mode, with these weights."""
+    """The model in evaluation mode, with these weights."""
     suffix = Path(name).suffix.lower()
     if suffix == ".pt2":
         model: Any = load_program(_file(name, "--model"), allow_pickle=allow_pickle)
@@ -52,7 +54,7 @@ def load_weights(path: Path, *, allow_pickle: bool = False) -> dict[str, Any]:
         except (SafetensorError, OSError, ValueError) as error:
             raise GralisError(f"{path} is not a whole safetensors file ({error}).") from error
     content = _torch_load(path, weights_only=not allow_pickle)
-    for key in ("state_dict", "model_state_dict", "model"):  # a checkpoint around it
+    for key in ("state_dict", "model_state_dict", "model"):  # a checkpoint that contains it
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
@@ -77,7 +79,7 @@ def _torch_load(path: Path, *, weights_only: bool) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=weights_only)
     except pickle.UnpicklingError as error:
-        if weights_only and "Unsupported operand" not in str(error):  # that would be no pickle at all
+        if weights_only and "Unsupported operand" not in str(error):  # that message means: not a pickle
             raise GralisError(
                 f"{path} holds more than plain weights, and loading that can run any code; save its state_dict, or "
                 f"add --allow-pickle if you trust whoever made it."
@@ -98,21 +100,21 @@ def _fill(model: nn.Module, state: dict[str, Any], path: Path) -> None:
 
 
 def _made(name: str) -> Any:
-    """What the factory returns, or the model itself if the name leads to one."""
+    """What the factory returns, or the model itself if the name refers to one."""
     place, colon, attribute = name.rpartition(":")
     if not colon or not place or not attribute:
         raise GralisError(f"--model must be {_FORMS}. Got {name!r}.")
-    found: Any = _code(place)
+    value: Any = _code(place)
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise GralisError(f"--model {name}: {place} has no {part!r}; its names are {_names(found)}.")
-        found = getattr(found, part)
-    if isinstance(found, nn.Module) or (isinstance(found, Model) and not isinstance(found, type)):
-        return found
-    if not callable(found):
-        raise GralisError(f"--model {name}: {attribute} is a {type(found).__name__}, not a function making a model.")
+        if not hasattr(value, part):
+            raise GralisError(f"--model {name}: {place} has no {part!r}; its names are {_names(value)}.")
+        value = getattr(value, part)
+    if isinstance(value, nn.Module) or (isinstance(value, Model) and not isinstance(value, type)):
+        return value
+    if not callable(value):
+        raise GralisError(f"--model {name}: {attribute} is a {type(value).__name__}, not a function making a model.")
     try:
-        model = found()
+        model = value()
     except Exception as error:
         raise GralisError(
             f"--model {name}: calling {attribute}() failed ({type(error).__name__}: {_first_line(error)}); it must "
@@ -124,7 +126,7 @@ def _made(name: str) -> Any:
 
 
 def _code(place: str) -> ModuleType:
-    """The module: a Python file by its path, or an importable name; the working folder is searched last."""
+    """The module: a Python file by its path, or an importable name. The working folder is searched last."""
     is_file = place.endswith(".py")
     folder = str(Path(place).resolve().parent) if is_file else str(Path.cwd())
     if folder not in sys.path:
@@ -137,7 +139,7 @@ def _code(place: str) -> ModuleType:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules.setdefault(path.stem, module)  # so that classes of this file can be pickled and found again
+        sys.modules.setdefault(path.stem, module)  # so that pickle can find the classes of this file
         spec.loader.exec_module(module)
         return module
     except GralisError:

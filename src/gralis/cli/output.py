@@ -1,4 +1,4 @@
-"""Where results go: file names that stay in their folder, files that are there whole or not at all."""
+"""Where results go: file names that stay in their folder, and files that are complete or absent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
 from gralis.storage.container import write_whole
 
-_LONGEST = 100
+__all__ = ["OutputFolder", "safe_name", "write_picture", "write_report"]
+
+_LONGEST = 100  # bytes
 
 
 def safe_name(name: str) -> str:
-    """A file name without folders, control characters or anything a shell or a file system could take amiss.
+    """A file name without folders, control characters and anything that a shell or a file system could misread.
 
     >>> safe_name("../../etc/pass wd.png"), safe_name("..\\\\x.png"), safe_name("..."), safe_name("a<b>.jpg")
     ('pass wd', 'x', 'input', 'a_b_')
@@ -28,8 +30,8 @@ def safe_name(name: str) -> str:
 
 
 @dataclass
-class Folder:
-    """A folder for the results of one run; two inputs of one name get two files."""
+class OutputFolder:
+    """A folder for the results of one run; two inputs with the same name get two files."""
 
     path: Path
     _used: set[str] = field(default_factory=set)
@@ -43,18 +45,18 @@ class Folder:
     def stem(self, name: str) -> Path:
         """The path for this input, without a suffix."""
         stem, number = safe_name(name), 1
-        while (own := stem if number == 1 else f"{stem}-{number}").casefold() in self._used:
+        while (unused := stem if number == 1 else f"{stem}-{number}").casefold() in self._used:
             number += 1
-        self._used.add(own.casefold())
-        return self.path / own
+        self._used.add(unused.casefold())
+        return self.path / unused
 
 
 def write_report(explanation: Explanation, path: Path, image: object = None) -> Path:
-    """The report of an explanation, with the label of its target."""
+    """Write the report of an explanation, with the label of its target."""
     explanation.report(path, image=image, label=explanation.provenance.get("label"))
     return path
 
 
 def write_picture(figure: Any, path: Path) -> Path:
-    """A figure as PNG."""
+    """Write a figure as PNG."""
     return write_whole(path, lambda temporary: figure.savefig(temporary, format="png", dpi=150))

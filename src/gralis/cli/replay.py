@@ -1,4 +1,4 @@
-"""`gralis replay`: the same numbers again, or which ones not."""
+"""`gralis replay`: a saved explanation computed again, and compared number by number."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ from typing import Annotated
 
 import typer
 
+from gralis.api.replay import replay as replay_explanation
+from gralis.cli.exit_codes import DONE, NO
+from gralis.cli.messages import one_line
 from gralis.cli.model import load_model
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights
-from gralis.cli.outcome import DONE, NO, one_line
-from gralis.cli.show import to_json
+from gralis.cli.printing import to_json
+from gralis.files.archive import load
+
+__all__ = ["EXAMPLES", "replay"]
 
 EXAMPLES = (
-    ("is it still what the model says?", "gralis replay why.gralis --model net.py:build"),
+    ("does the model still give these numbers?", "gralis replay why.gralis --model net.py:build"),
     ("the verdict as JSON", "gralis replay why.gralis --model net.py:build --json"),
 )
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A saved explanation or report: .gralis, .html, .json.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A saved explanation or report: .gralis, .html or .json.")
+    ],
     model: ModelName,
     weights: Weights = None,
-    target: Annotated[
-        str | None, typer.Option(help="Only where the target was a Python function: what stands for it.")
-    ] = None,
+    target: Annotated[str | None, typer.Option(help="The target. Needed only if it was a Python function.")] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Allowed relative deviation; by default what rounding explains.")
+        float | None, typer.Option(help="The largest relative deviation. The default allows for rounding.")
     ] = None,
     allow_pickle: AllowPickle = False,
     as_json: Json = False,
@@ -34,15 +39,13 @@ def replay(
     config: Config = None,
     debug: Debug = False,
 ) -> int:
-    """Compute a saved explanation again with this model; exit code 1 and the first difference if it is not the same."""
-    import gralis
-
-    found = gralis.replay(
-        gralis.load(file),
+    """Compute a saved explanation again with this model. The exit code is 1 if a number or a hash differs."""
+    result = replay_explanation(
+        load(file),
         load_model(model, weights, allow_pickle=allow_pickle),
         target="saved" if target is None else target,
         tolerance=tolerance,
         progress=False if quiet else None,
     )
-    print(to_json({"file": str(file), **found.to_dict()}) if as_json else one_line(repr(found)))
-    return DONE if found.same else NO
+    print(to_json({"file": str(file), **result.to_dict()}) if as_json else one_line(repr(result)))
+    return DONE if result.same else NO

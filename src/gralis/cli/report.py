@@ -7,28 +7,30 @@ from typing import Annotated
 
 import typer
 
+from gralis.cli.exit_codes import DONE
+from gralis.cli.messages import one_line
 from gralis.cli.options import Config, Debug, Quiet
-from gralis.cli.outcome import DONE, one_line
 from gralis.cli.output import write_report
+from gralis.files.archive import load
 from gralis.files.images import Preprocessing
 
+__all__ = ["EXAMPLES", "report"]
+
 EXAMPLES = (
-    ("why.html beside why.gralis", "gralis report why.gralis"),
+    ("write why.html beside why.gralis", "gralis report why.gralis"),
     ("under another name", "gralis report why.gralis --out explained.html"),
 )
 
 
 def report(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A saved explanation, .gralis.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="The HTML file; FILE with .html if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The HTML file. The default is FILE with the ending .html.")] = None,
     quiet: Quiet = False,
     config: Config = None,
     debug: Debug = False,
 ) -> int:
-    """Write a saved explanation as one self-contained HTML file; no model is needed."""
-    import gralis
-
-    explanation = gralis.load(file)
+    """Write a saved explanation as one self-contained HTML file, without the model."""
+    explanation = load(file)
     preprocessing = Preprocessing.of(explanation)
     image = None if preprocessing is None else preprocessing.shown(explanation.endpoints.x[0])
     path = write_report(explanation, file.with_suffix(".html") if out is None else out, image)

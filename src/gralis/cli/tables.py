@@ -1,4 +1,4 @@
-"""Rows of a table, CSV or Parquet: the column names become the feature names; every cell used must be a number."""
+"""Rows of a table, CSV or Parquet. Column names become feature names; every cell that is used must be a number."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.many.rows import numbers, ragged, read_rows
 
+__all__ = ["Table", "read_table"]
+
 
 @dataclass(frozen=True)
 class Table:
-    """The columns that are used, and every row as text or numbers; a row is checked when it is asked for."""
+    """The columns that are used, and every row as text or numbers. A row is checked when it is needed."""
 
     path: Path
     names: tuple[str, ...]
@@ -29,7 +31,7 @@ class Table:
         return len(self.cells)
 
     def row(self, number: int) -> Array:
-        """One row as numbers; row 0 is the first one below the header."""
+        """One row as numbers; row 0 is the first row below the header."""
         if not 0 <= number < self.n_rows:
             raise GralisError(f"--row must be from 0 to {self.n_rows - 1}, the rows of {self.path}. Got {number}.")
         return numbers(self.cells[number], self.names, f"{self.path}: row {number}")

@@ -1,4 +1,4 @@
-"""`gralis verify`: the paper's claims, checked by machine."""
+"""`gralis verify`: the claims of the paper, recomputed."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from typing import Annotated
 
 import typer
 
+from gralis import paper
+from gralis.cli.exit_codes import DONE, NO
 from gralis.cli.options import Config, Debug, Json
-from gralis.cli.outcome import DONE, NO
+
+__all__ = ["EXAMPLES", "verify"]
 
 EXAMPLES = (
-    ("every row of the table; half a minute", "gralis verify"),
+    ("check every row of the table, in half a minute", "gralis verify"),
     ("one section, for a script", "gralis verify --only paths --json"),
 )
 
 
 def verify(
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="SECTION", help="This section; may be repeated.")
+        list[str] | None, typer.Option("--only", metavar="SECTION", help="Check only this section. May be repeated.")
     ] = None,
     as_json: Json = False,
     config: Config = None,
     debug: Debug = False,
 ) -> int:
-    """Recompute every number and claim of the paper; exit code 1 if a row fails."""
-    from gralis.paper import verify as check
-
-    found = check(only or None)
-    print(json.dumps(found.to_dict()) if as_json else found)
-    return DONE if found.holds else NO
+    """Recompute every number and claim of the paper. The exit code is 1 if a row fails."""
+    verification = paper.verify(only or None)
+    print(json.dumps(verification.to_dict()) if as_json else verification)
+    return DONE if verification.holds else NO

@@ -3,43 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
+from gralis.estimators.design import Design, Estimator
 from gralis.estimators.estimate import Estimate
 from gralis.estimators.plain import per_replicate
-from gralis.laws import Law
 from gralis.ledger import Ledger
 
 
-def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Estimate:
-    """Exact on all coalitions; on permutations, the mean over them of pi(S) (v(S u i) - v(S)) / Z_i."""
-    found = per_replicate(ledger, draws(ledger, laws, baseline_weights))
-    return Estimate.mean(found, "endpoint differences", bool((ledger.owner < 0).all()))
+class EndpointDifferences(Estimator):
+    """Weighted differences of coalition values, over all coalitions or along permutations."""
+
+    name = "endpoint"
+    page_formula = "weighted"
+    summary = "What a feature adds to the output of coalitions, near coalitions first."
+    has_rays = False
+
+    def estimates(self, ledgers: Sequence[Ledger], designs: Sequence[Design]) -> tuple[Estimate, ...]:
+        return tuple(self._estimate(ledger, design) for ledger, design in zip(ledgers, designs, strict=True))
+
+    def _estimate(self, ledger: Ledger, design: Design) -> Estimate:
+        replicates = per_replicate(ledger, self.contributions(ledger, design))
+        return Estimate.mean(replicates, "endpoint differences", _enumerated(ledger))
+
+    def contributions(self, ledger: Ledger, design: Design) -> Array:
+        difference, log_draws = differences(ledger, design.n_baselines)
+        weights = np.zeros(ledger.masks.shape)
+        for number, (law, share) in enumerate(zip(design.laws, design.baseline_weights, strict=True)):
+            rows = ledger.baseline == number
+            weights[rows] = share * np.exp(law.log_conditional(ledger.masks[rows]) - log_draws[rows, None])
+        return np.asarray(weights * difference)
+
+    def report_columns(self, ledger: Ledger, design: Design) -> dict[str, NDArray[Any]]:
+        rays, log_rate = differences(ledger, design.n_baselines)  # the page sums them as it sums rays
+        return {**super().report_columns(ledger, design), "log_rate": log_rate, "rays": rays}
 
 
-def draws(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Array:
-    """What every row adds to its replicate, (n_rays, n_features)."""
-    difference, log_draws = differences(ledger, len(laws))
-    weights = np.zeros(ledger.masks.shape)
-    for number, (law, share) in enumerate(zip(laws, baseline_weights, strict=True)):
-        rows = ledger.baseline == number
-        weights[rows] = share * np.exp(law.log_conditional(ledger.masks[rows]) - log_draws[rows, None])
-    return np.asarray(weights * difference)
+def _enumerated(ledger: Ledger) -> bool:
+    """Whether the ledger holds all coalitions and not permutations."""
+    return bool((ledger.owner < 0).all())
 
 
 def differences(ledger: Ledger, n_baselines: int) -> tuple[Array, Array]:
     """v(T) - v(T \\ i) of every row and member, and the log of how often (T, i) is expected in a replicate.
 
-    On permutations only the owner's column is there, and T is divided by the |T| possible owners.
+    On permutations only the column of the owner is filled. The rate of T is then divided by |T|, because each of its
+    |T| members may be the owner.
     """
-    exact = bool((ledger.owner < 0).all())
-    found = np.zeros(ledger.masks.shape)
+    exact = _enumerated(ledger)
+    difference = np.zeros(ledger.masks.shape)
     for number in range(n_baselines):
         rows = np.flatnonzero(ledger.baseline == number)
-        found[rows] = _all_pairs(ledger.value[rows], ledger.n_features) if exact else _along_orders(ledger, rows)
-    return found, np.asarray(ledger.log_rate - (0.0 if exact else np.log(ledger.sizes)))
+        difference[rows] = _all_pairs(ledger.value[rows], ledger.n_features) if exact else _along_orders(ledger, rows)
+    return difference, np.asarray(ledger.log_rate - (0.0 if exact else np.log(ledger.sizes)))
 
 
 def _all_pairs(value: Array, n_features: int) -> Array:
@@ -51,7 +71,7 @@ def _all_pairs(value: Array, n_features: int) -> Array:
 
 
 def _along_orders(ledger: Ledger, rows: np.ndarray) -> Array:
-    """v(T) - v(T before its owner joined), in the owner's column: rows lie in order along each permutation."""
+    """v(T) - v(T without its owner), in the column of the owner. The rows follow the order of each permutation."""
     value = ledger.value[rows]
     before = np.where(ledger.sizes[rows] == 1, 0.0, np.concatenate([[0.0], value[:-1]]))
     differences = np.zeros((len(rows), ledger.n_features))

@@ -1,4 +1,4 @@
-"""What an estimator returns: values, and how each replicate departs from them."""
+"""What an estimator returns: the values, and how each replicate departs from them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,37 @@ from numpy.typing import NDArray
 
 from gralis.arrays import Array
 
+LEAST_CARRIERS = 2.0  # with fewer carriers a single ray makes the variance, and that ray was seen
 _LEAST_CONTRASTS = 40
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """phi, and one departure per replicate, (n_replicates, n_features); their mean is zero.
+    """phi_hat, and how each replicate departs from it.
 
-    `exact` says that there is no sampling error: every coalition was evaluated.
+    Attributes
+    ----------
+    values : array of shape (n_features,)
+        phi_hat.
+    departures : array of shape (n_replicates, n_features)
+        The estimate of each replicate minus `values`. Their mean is zero. NaN marks an error that is unknown.
+    method : str
+        The name of the method that made the values.
+    exact : bool, default=False
+        Whether there is no sampling error because every coalition was evaluated.
+    carriers : array of shape (n_features,) or None, default=None
+        The number of rays that carry the variance of each value. None means very many.
     """
 
     values: Array
     departures: Array
     method: str
     exact: bool = False
-    carriers: Array | None = None  # (n_features,) how many rays carry the variance; None: very many
+    carriers: Array | None = None
 
     @property
     def stderr(self) -> Array:
-        """Sampling error: 0 if exact, NaN if a single replicate cannot tell."""
+        """The sampling error: 0 if the values are exact, NaN if there is only one replicate."""
         n = len(self.departures)
         if self.exact:
             return np.zeros_like(self.values)
@@ -40,21 +52,22 @@ class Estimate:
     def dof(self) -> Array:
         """Degrees of freedom of stderr^2: its relative variance is 2 / (R - 1) + 1 / carriers, set equal to 2 / dof.
 
-        R normal replicates alone would give R - 1. Where a few heavy rays make the variance, a sample often lacks
-        them and the error looks too small: the second term. (Fewer than two carriers: the one heavy ray was seen.)
+        R normal replicates alone would give dof = R - 1. Where a few heavy rays make most of the variance, a sample
+        often lacks them and the error looks too small. The second term accounts for that. It uses at least two
+        carriers: with fewer, a single ray makes the variance, and that ray is in the sample.
         """
         n = len(self.departures)
-        heavy = np.zeros(len(self.values)) if self.carriers is None else 1 / np.maximum(self.carriers, 2.0)
+        heavy = np.zeros(len(self.values)) if self.carriers is None else 1 / np.maximum(self.carriers, LEAST_CARRIERS)
         return np.asarray(2 / (2 / max(n - 1, 1) + heavy))
 
     def unknown_where(self, features: NDArray[np.bool_]) -> Estimate:
-        """The same with no error at all to be had for these features: theirs is NaN, not 0."""
+        """The same estimate, with NaN as the error of these features because their error is unknown."""
         if not features.any():
             return self
         return replace(self, departures=np.where(features, np.nan, self.departures))
 
     def widened(self, factor: float) -> Estimate:
-        """The same values with larger departures."""
+        """The same values with departures multiplied by `factor`."""
         return replace(self, departures=self.departures * factor)
 
     def combined(self, rows: Array) -> Estimate:
@@ -67,7 +80,7 @@ class Estimate:
 
     @staticmethod
     def beside(parts: Sequence[Estimate]) -> Estimate:
-        """Several estimates from the same replicates as one."""
+        """One estimate that holds the values of several estimates from the same replicates side by side."""
         carriers = [np.full(len(e.values), np.inf) if e.carriers is None else e.carriers for e in parts]
         return Estimate(
             np.concatenate([e.values for e in parts]),
@@ -79,7 +92,7 @@ class Estimate:
 
     @staticmethod
     def mean(estimates: Array, method: str, exact: bool = False, rays: Array | None = None) -> Estimate:
-        """The mean of independent estimates, one row per replicate; `rays` are the contributions they are sums of."""
+        """The mean of independent estimates, one row per replicate; `rays` are the contributions that they sum up."""
         values = estimates.mean(0)
         carriers = None
         if rays is not None:
@@ -90,13 +103,16 @@ class Estimate:
 
     @staticmethod
     def normal(values: Array, covariance: Array, method: str, n_rows: int) -> Estimate:
-        """Values with a normal error of this covariance, its scale learnt from n_rows; departures that add up to it."""
+        """An estimate whose error is normal with this covariance; the scale was learnt from n_rows.
+
+        The departures are chosen so that the errors and correlations read from them are those of this covariance.
+        """
         n = len(values)
         count = max(n + 1, _LEAST_CONTRASTS)
         variances, directions = np.linalg.eigh(covariance)
         place = (np.arange(count) + 0.5)[:, None] * np.arange(1, n + 1)
-        contrasts = np.sqrt(2 / count) * np.cos(np.pi / count * place)  # orthonormal, each of mean zero
+        contrasts = np.sqrt(2 / count) * np.cos(np.pi / count * place)  # orthonormal columns of mean zero
         roots = np.sqrt(np.maximum(variances, 0.0) * count * (count - 1))
         departures = contrasts @ (roots[:, None] * directions.T)
-        departures[:, np.diag(covariance) == 0] = 0.0  # not even rounding where nothing is uncertain
+        departures[:, np.diag(covariance) == 0] = 0.0  # exactly zero, without rounding
         return Estimate(values, departures, method, carriers=np.full(n, n_rows / 2))

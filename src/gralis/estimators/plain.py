@@ -1,32 +1,57 @@
-"""phi_hat = mean over replicates of sum W_i(T) ray_i(T): unbiased, no adjustment; exact on an exhaustive ledger."""
+"""phi_hat = mean over replicates of sum W_i(T) ray_i(T): weighted rays without any adjustment. It is unbiased."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from gralis.arrays import Array
+from gralis.estimators.design import Design, Estimator, uniform_laws
 from gralis.estimators.estimate import Estimate
-from gralis.estimators.importance import importance
-from gralis.laws import Law
+from gralis.estimators.ray_weights import importance, unvisited
 from gralis.ledger import Ledger
 
-
-def estimate(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, *, exact: bool = False) -> Estimate:
-    """The weighted sum of each replicate's rays."""
-    contributions = importance(ledger, laws, baseline_weights) * ledger.rays
-    return Estimate.mean(per_replicate(ledger, contributions), "weighted rays", exact)
+__all__ = ["EnumeratedRays", "WeightedRays", "per_replicate"]
 
 
-def total_of_values(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, *, exact: bool = False) -> Estimate:
-    """sum_T v(T) / (|T| C(n, |T|)), for the laws of the uniform kernel: the weighted sum of each replicate's values."""
-    rate = importance(ledger, laws, baseline_weights).max(1)  # all members of T have one weight
-    return Estimate.mean(per_replicate(ledger, (rate * ledger.value)[:, None]), "weighted values", exact)
+class WeightedRays(Estimator):
+    """The weighted sum of the rays of each replicate, averaged over the replicates."""
+
+    name = "plain"
+    own_law = True
+    page_formula = "weighted"
+    bound: ClassVar[str | None] = "bernstein"
+    exact: ClassVar[bool] = False
+
+    def estimates(self, ledgers: Sequence[Ledger], designs: Sequence[Design]) -> tuple[Estimate, ...]:
+        return tuple(self._estimate(ledger, design) for ledger, design in zip(ledgers, designs, strict=True))
+
+    def _estimate(self, ledger: Ledger, design: Design) -> Estimate:
+        contributions = importance(ledger, design.laws, design.baseline_weights) * ledger.rays
+        estimate = Estimate.mean(per_replicate(ledger, contributions), "weighted rays", self.exact)
+        if self.exact:
+            return estimate
+        return estimate.unknown_where(design.moving & unvisited(ledger, design.laws, design.baseline_weights))
+
+    def total_of_values(self, ledger: Ledger, design: Design) -> Estimate:
+        weights = importance(ledger, uniform_laws(design), design.baseline_weights)
+        rate = weights.max(1)  # under the uniform kernel all members of T have the same weight
+        return Estimate.mean(per_replicate(ledger, (rate * ledger.value)[:, None]), "weighted values", self.exact)
+
+
+class EnumeratedRays(WeightedRays):
+    """The same sum over all coalitions. There is no sampling error."""
+
+    name = "exact"
+    own_law = False
+    bound = None
+    exact = True
 
 
 def per_replicate(ledger: Ledger, rows: Array) -> Array:
-    """Sum rows (n_rays, ...) over the rays of each replicate; pilot and census are left out."""
+    """Sum rows (n_rays, ...) over the rays of each replicate. Rays of the pilot and of the census are left out."""
     counted = ledger.replicate >= 0
     total = np.zeros((ledger.n_replicates, *rows.shape[1:]))
     np.add.at(total, ledger.replicate[counted], rows[counted])

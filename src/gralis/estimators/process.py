@@ -1,7 +1,7 @@
-"""Which games are likely: a Gaussian process on coalitions, its parameters learnt from the rows themselves.
+"""Which games are likely: a Gaussian process on coalitions, whose parameters are learnt from the rows.
 
-With z_j = 1 for a member and -1 for the others, u = mean of z (the size), P = sum_j b_j z_j z'_j and R = sum_j b_j, the
-values of two coalitions covary by a sum of
+Let z_j = 1 for members and -1 for the others, u = mean of z (the size), P = sum_j b_j z_j z'_j and R = sum_j b_j. The
+covariance of the values of two coalitions is the sum of
 
     l G                           G = (1/n) sum_j z_j z'_j: effects of single features
     d s(u) s(u') k(u, u') (G - u u')    effects that change with the size, k(u, u') = exp(-(u - u')^2 / 2 r^2)
@@ -10,9 +10,9 @@ values of two coalitions covary by a sum of
     h (e^(P - R) - e^(-P - R))    interactions of any odd order
     m + q (P / R)^2 + g (e^(P - R) + e^(-P - R))     the even part
 
-and every coalition has a variance of its own beside that. The relevance b_j says how much feature j takes part in
-interactions. Shapley values depend on the odd part alone, (v(T) - v(complement of T)) / 2: where rows come in such
-pairs the even part is never needed.
+In addition every coalition has a variance that it shares with no other coalition. The relevance b_j says how much
+feature j takes part in interactions. Shapley values depend only on the odd part, (v(T) - v(complement of T)) / 2. If
+the rows come in such pairs, the even part is not needed.
 """
 
 from __future__ import annotations
@@ -26,27 +26,39 @@ from scipy.optimize import minimize
 
 from gralis.arrays import Array
 
-_LEVEL = 100.0  # m, in units of the mean square value: the mean of the game is as good as free
+_LEVEL = 100.0  # m, in units of the mean square value; it is so large that the mean of the game is nearly free
 _JITTER = 1e-10
-#: Rows to learn from, and the least variance of a coalition's own part: the likelihood of a game without such a part is
-#: so steep that the way to it goes through smoother ones.
+#: For each stage, how many rows are used and the least variance that a coalition shares with no other. The likelihood
+#: is very steep where this variance is near zero, so the first stage climbs a smoother one.
 _STAGES = ((250, 1e-4), (1000, 1e-10))
-_STEPS, _LEAST_STEPS, _MOST_STEPS = 15_000, 15, 60  # steps times rows: a fit must stay cheap beside the model
-_LOOSE, _TIGHT = 0.01, 1.0  # precision of the priors: on log variances, on log relevances
+_STEPS, _LEAST_STEPS, _MOST_STEPS = 15_000, 15, 60  # _STEPS counts steps times rows, so that a fit stays cheap
+_LOOSE, _TIGHT = 0.01, 1.0  # the precision of the priors on log variances and on log relevances
 _MOST_FADE = 60.0
-_CLEARLY = 1.0  # in log likelihood: which hill is taken must not hang on rounding
+_CLEARLY = 1.0  # in log likelihood; rounding must not decide which maximum is taken
 _FAR = 1e25
-N_PARAMETERS = 8  # beside one relevance per feature
+N_PARAMETERS = 8  # in addition to one relevance per feature
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What was seen: values of coalitions, or of the odd part where every coalition comes with its complement."""
+    """The values of the evaluated coalitions, or their odd parts if every coalition comes with its complement.
 
-    signs: Array  # (n_rows, n_features), 1 for members and -1 for the others; row 0 is the coalition of all
-    values: Array  # (n_rows,)
+    Attributes
+    ----------
+    signs : array of shape (n_rows, n_features)
+        1 for the members of the coalition and -1 for the others. Row 0 is the coalition of all features.
+    values : array of shape (n_rows,)
+        v(T), or (v(T) - v(complement of T)) / 2 if `paired`.
+    paired : bool
+        Whether the rows are odd parts.
+    shares : array of shape (n_rows, n_baselines) or None
+        The weights of the baselines over which a row is averaged. None means that there is only one baseline.
+    """
+
+    signs: Array
+    values: Array
     paired: bool
-    shares: Array | None  # (n_rows, n_baselines) of which baselines a row is the mean; None: there is only one
+    shares: Array | None
 
     def take(self, rows: NDArray[np.int64]) -> Rows:
         return Rows(
@@ -59,25 +71,45 @@ class Rows:
 
     @property
     def balance(self) -> Array:
-        """2 |T| / n - 1: from -1 for the empty coalition to 1 for that of all."""
+        """2 |T| / n - 1: from -1 for the empty coalition to 1 for the coalition of all features."""
         return np.asarray(self.signs.mean(1))
 
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """The parameters, in units of the rows' mean square."""
+    """The parameters of the covariance, in units of the mean square of the rows.
 
-    relevance: Array  # b
-    linear: float  # l
-    own: float  # the variance that a coalition of half of the features shares with no other
-    fade: float  # ... of other sizes: times exp(-fade u^2)
-    sized: float  # d
-    curve: float  # f
-    reach: float  # r
-    cubic: float  # c
-    odd: float  # h
-    even: tuple[float, float]  # q, g; not used for paired rows
-    apart: float  # how much games of different baselines differ, relative to what they have in common
+    Attributes
+    ----------
+    relevance : array of shape (n_features,)
+        b in the formula of the module.
+    linear : float
+        l.
+    own : float
+        The variance that a coalition of half of the features shares with no other coalition.
+    fade : float
+        For other sizes this variance is multiplied by exp(-fade u^2).
+    sized, curve, reach : float
+        d, f and r. d is relative to `own`.
+    cubic, odd : float
+        c and h.
+    even : tuple of two floats
+        q and g. They are not used for paired rows.
+    apart : float
+        How much the games of different baselines differ, relative to what they have in common.
+    """
+
+    relevance: Array
+    linear: float
+    own: float
+    fade: float
+    sized: float
+    curve: float
+    reach: float
+    cubic: float
+    odd: float
+    even: tuple[float, float]
+    apart: float
 
     @staticmethod
     def of(theta: Array, n: int, paired: bool, several: bool) -> Process:
@@ -89,7 +121,7 @@ class Process:
         )
 
     def covariance(self, rows: Rows) -> Array:
-        """The covariance matrix of the rows' values, the coalitions' own variance on its diagonal."""
+        """The covariance matrix of the values of the rows. The unshared variance is on its diagonal."""
         return _parts(self, rows).matrix
 
     def near(self, balance: Array, other: Array) -> Array:
@@ -97,7 +129,7 @@ class Process:
         return np.asarray(np.exp(-((balance[:, None] - other) ** 2) / (2 * self.reach**2)))
 
     def noise(self, balance: Array) -> Array:
-        """The own variance of coalitions of these sizes, and what keeps the matrix invertible."""
+        """The unshared variance of coalitions of these sizes, plus a small term that keeps the matrix invertible."""
         least = _JITTER * (self.linear + self.curve + self.cubic + self.odd + sum(self.even))
         return np.asarray(self.own * np.exp(-self.fade * balance**2) + least)
 
@@ -109,11 +141,23 @@ class Process:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """The covariance matrix, and the pieces of it that its derivatives need."""
+    """The covariance matrix, and the parts of it that its derivatives need.
+
+    Attributes
+    ----------
+    matrix : array of shape (n_rows, n_rows)
+        The covariance matrix.
+    common : array of shape (n_rows, n_rows)
+        The same for a single baseline, and without the unshared variance.
+    centred : array of shape (n_rows, n_rows)
+        G - u u'.
+    p, up, down : array of shape (n_rows, n_rows)
+        P, e^(P - R) and e^(-P - R).
+    """
 
     matrix: Array
-    common: Array  # before baselines are told apart, and without the own variance
-    centred: Array  # G - u u'
+    common: Array
+    centred: Array
     p: Array
     up: Array
     down: Array
@@ -137,7 +181,7 @@ def _parts(it: Process, rows: Rows) -> _Parts:
 
 
 def _by_size(it: Process, levels: Array, paired: bool) -> tuple[Array, Array]:
-    """d k and f k between sizes; of the odd parts if rows are paired."""
+    """d s s' k and f k between sizes. For paired rows they belong to the odd parts."""
     effects, alone = it.effects(levels, levels), it.curve * it.near(levels, levels)
     if not paired:
         return effects, alone
@@ -145,9 +189,10 @@ def _by_size(it: Process, levels: Array, paired: bool) -> tuple[Array, Array]:
 
 
 def learn(rows: Rows) -> Process:
-    """The parameters of largest posterior density given the rows (of mean square 1), stage by stage.
+    """The parameters with the largest posterior density given the rows, which must have mean square 1.
 
-    Smooth games and games that jump at some size are two hills of the likelihood: the first stage climbs both.
+    The search runs in stages. The likelihood can have two maxima, one for smooth games and one for games that jump at
+    some size. The first stage therefore starts once near each of them.
     """
     n, paired, several = rows.signs.shape[1], rows.paired, rows.shares is not None
     order = np.concatenate([[0], 1 + np.random.default_rng(0).permutation(rows.n_rows - 1)])
@@ -168,7 +213,7 @@ def learn(rows: Rows) -> Process:
 
 
 def _climb(start: Array, centre: Array, rows: Rows, floor: float) -> tuple[float, Array]:
-    """From `start` to a maximum of the posterior density, with a prior around `centre`."""
+    """A maximum of the posterior density near `start`, with a prior around `centre`; returns its misfit and place."""
     n = rows.signs.shape[1]
     precision = np.where(np.arange(len(centre)) < n, _TIGHT, _LOOSE)
 
@@ -182,12 +227,14 @@ def _climb(start: Array, centre: Array, rows: Rows, floor: float) -> tuple[float
     steps = int(np.clip(_STEPS // rows.n_rows, _LEAST_STEPS, _MOST_STEPS))
     low, high = np.array(bounds).T
     options = {"maxiter": steps, "maxcor": 20}
-    found = minimize(objective, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return float(found.fun), np.asarray(found.x)
+    optimum = minimize(
+        objective, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return float(optimum.fun), np.asarray(optimum.x)
 
 
 def _misfit(theta: Array, rows: Rows) -> tuple[float, Array]:
-    """- log likelihood of the rows, and its gradient in the parameters (logarithms, but for `fade`)."""
+    """- log likelihood of the rows, and its gradient in the parameters (logarithms, except for `fade`)."""
     z, n, u = rows.signs, rows.signs.shape[1], rows.balance
     it = Process.of(theta, n, rows.paired, rows.shares is not None)
     parts = _parts(it, rows)
@@ -229,7 +276,7 @@ def _misfit(theta: Array, rows: Rows) -> tuple[float, Array]:
 
 
 def _in_sizes(it: Process, slope: Array, centred: Array, u: Array, paired: bool) -> Array:
-    """The gradient in own, fade, d, f and r of what depends on sizes, by tables of sizes."""
+    """The gradient in own, fade, d, f and r of the terms that depend on sizes, computed from tables over sizes."""
     levels, size = np.unique(u, return_inverse=True)
     member = (size[:, None] == np.arange(len(levels))).astype(np.float64)
     in_effects, in_alone = member.T @ ((slope * centred) @ member), member.T @ (slope @ member)
@@ -253,5 +300,5 @@ def _quadratic(z: Array, matrix: Array) -> Array:
 
 
 def _squares(rows: Rows) -> Array:
-    """What a mean over baselines leaves of the coalitions' own variance."""
+    """The factor by which averaging over baselines reduces the unshared variance of each row."""
     return np.ones(rows.n_rows) if rows.shares is None else np.asarray((rows.shares**2).sum(1))

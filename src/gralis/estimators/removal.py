@@ -1,7 +1,7 @@
 """v(F) - v(F \\ i): by how much the output would fall if feature i alone went to its baseline.
 
-Exact where the coalition of all other features was evaluated. Elsewhere the rows say which games are likely
-(`process`), and the values of those games at F \\ i have a mean, reported, and a variance, the error.
+The difference is exact if the coalition of all other features was evaluated. Otherwise the rows say which games are
+likely (`process`). The mean of the values of these games at F \\ i is reported, and their variance is the error.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _MOST_ROWS = 1200
 
 
 def measured(ledger: Ledger, baseline_weights: Array, full: Array) -> Array:
-    """v(F) - v(F \\ i), averaged over the baselines, from rows alone; NaN where one of them is missing."""
+    """v(F) - v(F \\ i), averaged over the baselines, read from the rows; NaN where a row is missing."""
     drops = np.zeros(ledger.n_features)
     for number, weight in enumerate(baseline_weights):
         rows = (ledger.baseline == number) & (ledger.sizes == ledger.n_features - 1) & np.isfinite(ledger.value)
-        found = np.full(ledger.n_features, np.nan)
-        found[np.argmin(ledger.masks[rows], axis=1)] = full[number] - ledger.value[rows]
-        if ledger.n_features == 1:  # without its only feature nothing is left
-            found[:] = full[number]
-        drops += weight * found
+        drop = np.full(ledger.n_features, np.nan)
+        drop[np.argmin(ledger.masks[rows], axis=1)] = full[number] - ledger.value[rows]
+        if ledger.n_features == 1:  # without its only feature the coalition is empty
+            drop[:] = full[number]
+        drops += weight * drop
     return drops
 
 
 def estimated(ledger: Ledger, squared_distance: Array, baseline_weights: Array, full: Array) -> Estimate:
-    """The same for every feature from the rows that are there, whichever they are."""
+    """v(F) - v(F \\ i) of every feature, estimated from whichever rows the ledger has."""
     n = ledger.n_features
     moving = np.flatnonzero((squared_distance > 0).any(0))
     rows = distinct_rows(ledger, moving, baseline_weights, full)
@@ -55,7 +55,7 @@ def estimated(ledger: Ledger, squared_distance: Array, baseline_weights: Array, 
 
 
 def _with_queries(seen: Rows, baseline_weights: Array) -> Rows:
-    """The rows, then one for each coalition of all but one feature (averaged over the baselines)."""
+    """The rows, followed by one row for each coalition of all but one feature (averaged over the baselines)."""
     n = seen.signs.shape[1]
     without: NDArray[np.float64] = 1.0 - 2.0 * np.eye(n)
     shares = None if seen.shares is None else np.concatenate([seen.shares, np.tile(baseline_weights, (n, 1))])

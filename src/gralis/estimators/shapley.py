@@ -1,14 +1,17 @@
 """Sh_i = sum over S without i of |S|! (n - |S| - 1)! / n! (v(S u i) - v(S)), from the coalition values of a ledger.
 
-Exact where every coalition is there. Elsewhere the rows say which games are likely (`process`), and the Shapley values
-of those games have a mean, reported, and a covariance, the error: Bayesian quadrature. A coalition that was seen counts
-with its own value, so the values always sum to F(x) - F(x'), and the error vanishes as the last coalition comes in.
+The values are exact if the ledger has every coalition. Otherwise the rows say which games are likely (`process`). The
+mean of the Shapley values of these games is reported, and their covariance is the error. This is Bayesian quadrature.
+All likely games agree with the values of the evaluated coalitions. Therefore the Shapley values always sum to
+F(x) - F(x'), and the error vanishes once every coalition has been evaluated.
 
-The error is right for games that look like what the process can be. Where a few coalitions decide everything (votes,
-probabilities of boosted trees) and few of them were seen, it is too small.
+The error is right for games that the process describes well. It is too small where a few coalitions decide everything
+(votes, probabilities of boosted trees) and few of these coalitions were evaluated.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,49 +20,70 @@ from scipy.linalg import cho_factor, cho_solve
 from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
 from gralis.estimators import owen
+from gralis.estimators.design import Design, Estimator
 from gralis.estimators.estimate import Estimate
 from gralis.estimators.process import N_PARAMETERS, Process, Rows, learn
 from gralis.ledger import Ledger
 
-_MOST_ROWS = 1200  # in one matrix; more rows are read in blocks
+_MOST_ROWS = 1200  # the most rows in one matrix; more rows are read in blocks
 _BLOCK = 1000
 _MOST_ENUMERATED = 20
 
-METHOD = "Shapley values"
+_METHOD = "Shapley values"
 
 
-def estimate(ledger: Ledger, squared_distance: Array, baseline_weights: Array, full: Array | None = None) -> Estimate:
-    """Shapley values of v averaged over the baselines; `full` is v of all features for every baseline, if known.
+class LikelyGames(Estimator):
+    """The Shapley values of the games that the coalition values make likely. No kernel enters them."""
 
-    Rows may come from any plan; a coalition that is there twice counts once.
-    """
-    n = ledger.n_features
-    moving = np.flatnonzero((squared_distance > 0).any(0))  # the others change nothing, and stay exactly nothing
-    masks, values, baseline = _distinct(ledger, moving, full)
+    name = "shapley"
+    title = "Shapley values"
+    summary = "What a feature adds to the output, averaged over all orders in which features may join."
+    has_rays = False
+    has_kernel = False
+
+    def estimates(self, ledgers: Sequence[Ledger], designs: Sequence[Design]) -> tuple[Estimate, ...]:
+        return tuple(_estimate(ledger, design) for ledger, design in zip(ledgers, designs, strict=True))
+
+    def contributions(self, ledger: Ledger, design: Design) -> None:
+        return None
+
+    def evidence(self, n_replicates: int) -> str:
+        return "the spread of the games that the coalitions seen make likely"
+
+    def most_budget(self, design: Design) -> float:
+        return float(((1 << int(design.moving.sum())) - 1) * design.n_baselines + 1)
+
+
+def _estimate(ledger: Ledger, design: Design) -> Estimate:
+    """Shapley values of v, averaged over the baselines. A coalition that occurs twice counts once."""
+    n, baseline_weights = ledger.n_features, design.baseline_weights
+    moving = np.flatnonzero(design.moving)  # the other features have the value zero, without error
+    masks, values, baseline = _distinct(ledger, moving, None)
     m, n_baselines = len(moving), len(baseline_weights)
     if m <= _MOST_ENUMERATED and len(masks) == (2**m - 1) * n_baselines:
         exact = np.zeros(n)
         exact[moving] = (owen.coefficients(np.where(masks, 1.0, -1.0)).T * baseline_weights[baseline]) @ values
-        return Estimate(exact, np.zeros((1, n)), METHOD, exact=True)
+        return Estimate(exact, np.zeros((1, n)), _METHOD, exact=True)
     rows = _rows(masks, values, baseline, baseline_weights)
     scale = float(np.sqrt((rows.values**2).mean()))
-    if scale == 0:  # nothing was seen to change anything
-        return Estimate.normal(np.zeros(n), np.zeros((n, n)), METHOD, rows.n_rows)
-    found, covariance = _posterior(Rows(rows.signs, rows.values / scale, rows.paired, rows.shares), baseline_weights)
+    if scale == 0:  # no evaluated coalition changes the output
+        return Estimate.normal(np.zeros(n), np.zeros((n, n)), _METHOD, rows.n_rows)
+    scaled = Rows(rows.signs, rows.values / scale, rows.paired, rows.shares)
+    means, covariance = _posterior(scaled, baseline_weights)
     mean, error = np.zeros(n), np.zeros((n, n))
-    mean[moving] = scale * found
+    mean[moving] = scale * means
     error[np.ix_(moving, moving)] = scale**2 * _widened(covariance, rows.n_rows)
-    return Estimate.normal(mean, error, METHOD, rows.n_rows)
+    return Estimate.normal(mean, error, _METHOD, rows.n_rows)
 
 
 def distinct_rows(ledger: Ledger, moving: NDArray[np.int64], baseline_weights: Array, full: Array) -> Rows:
-    """The rows of the process: every coalition once, that of all features first."""
+    """The rows of the process: every coalition once, and the coalition of all features first."""
     masks, values, baseline = _distinct(ledger, moving, full)
     return _rows(masks, values, baseline, baseline_weights)
 
 
 def _distinct(ledger: Ledger, moving: NDArray[np.int64], full: Array | None) -> tuple[Masks, Array, NDArray[np.int64]]:
-    """Every coalition of moving features once for each baseline, the empty one left out, in the order of the rows."""
+    """Every non-empty coalition of moving features, once for each baseline, in the order of the rows."""
     known = np.isfinite(ledger.value)
     masks, values, baseline = ledger.masks[known][:, moving], ledger.value[known], ledger.baseline[known]
     if full is not None:
@@ -72,9 +96,10 @@ def _distinct(ledger: Ledger, moving: NDArray[np.int64], full: Array | None) -> 
 
 
 def _rows(masks: Masks, values: Array, baseline: NDArray[np.int64], baseline_weights: Array) -> Rows:
-    """Pairs of complements as odd parts if every coalition has its complement, else one row per coalition.
+    """One odd part per pair if every coalition has its complement; otherwise one row per coalition.
 
-    Row 0 is the coalition of all features; with several baselines it is their mean, which is known without error.
+    Row 0 is the coalition of all features. With several baselines it is the mean over them, which is known without
+    error.
     """
     everyone = masks.all(1)
     n_baselines, n = len(baseline_weights), masks.shape[1]
@@ -92,46 +117,46 @@ def _rows(masks: Masks, values: Array, baseline: NDArray[np.int64], baseline_wei
     signs = np.concatenate([np.ones((1, n)), np.where(masks, 1.0, -1.0)])
     values = np.concatenate([[delta / 2 if paired else delta], values])
     shares = np.concatenate([baseline_weights[None], np.eye(n_baselines)[baseline]])
-    if not paired:  # the empty coalition is known too
+    if not paired:  # the value of the empty coalition is known to be zero
         signs, values = np.concatenate([signs, -np.ones((1, n))]), np.append(values, 0.0)
         shares = np.concatenate([shares, baseline_weights[None]])
     return Rows(signs, values, paired, shares if n_baselines > 1 else None)
 
 
 def _posterior(rows: Rows, baseline_weights: Array) -> tuple[Array, Array]:
-    """Mean and covariance of the Shapley values given all rows, read at once or block by block.
+    """Mean and covariance of the Shapley values given all rows, which are read at once or block by block.
 
-    Blocks: given the Shapley values, what different blocks say is taken as independent, so that precisions add up;
-    what every block knows from the few rows that all of them share is counted once.
+    Given the Shapley values, different blocks are treated as independent, so their precisions add up. A few rows are
+    part of every block. What they contribute is counted once.
     """
     process = learn(rows)
     if rows.n_rows <= _MOST_ROWS:
         return _given(process, rows, baseline_weights)
     size = np.abs(rows.signs.sum(1))
     n = rows.signs.shape[1]
-    shared = np.flatnonzero(size >= n - 2)[: _BLOCK // 2]  # all, none, one, all but one
+    shared = np.flatnonzero(size >= n - 2)[: _BLOCK // 2]  # coalitions of all features, none, one, and all but one
     rest = np.random.default_rng(1).permutation(np.setdiff1d(np.arange(rows.n_rows), shared))
     n_blocks = -(-len(rest) // (_BLOCK - len(shared)))
-    # The values sum to a known number: precisions live in the directions across it.
+    # The sum of the values is known, so precisions are computed in the directions orthogonal to it.
     across = np.linalg.svd(np.ones((1, n)))[2][1:]
     start, start_error = _given(process, rows.take(shared), baseline_weights)
     prior = _precision(across @ start_error @ across.T)
     precision, pull = prior, prior @ across @ start
     for block in np.array_split(rest, n_blocks):
-        found, error = _given(process, rows.take(np.concatenate([shared, block])), baseline_weights)
+        mean, error = _given(process, rows.take(np.concatenate([shared, block])), baseline_weights)
         gained = _precision(across @ error @ across.T)
         precision = precision + gained - prior
-        pull = pull + gained @ across @ found - prior @ across @ start
+        pull = pull + gained @ across @ mean - prior @ across @ start
     error = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     mean = across.T @ (error @ pull) + start.mean()
     return mean, across.T @ error @ across
 
 
 def _widened(covariance: Array, n_rows: int) -> Array:
-    """What the parameters add to the error, having been learnt from the rows themselves: p of them from n_rows.
+    """The covariance, widened because p parameters were learnt from the same n_rows rows.
 
-    Everything is a little wider, and a share p / n_rows of the variance is spread evenly: that a feature takes no part
-    in interactions is never known for certain. The sum of the values stays as certain as it was.
+    All variances grow a little. In addition a share p / n_rows of the variance is spread evenly over the features,
+    because it is never certain that a feature takes no part in interactions. The error of the sum stays zero.
     """
     n = len(covariance)
     share = min(1.0, (n + N_PARAMETERS) / n_rows)
@@ -140,7 +165,7 @@ def _widened(covariance: Array, n_rows: int) -> Array:
 
 
 def _precision(covariance: Array) -> Array:
-    """The inverse, of what rounding may have left indefinite."""
+    """The inverse of a covariance matrix that may be slightly indefinite after rounding."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray((vectors / np.maximum(values, 1e-14 * max(values.max(), 1e-300))) @ vectors.T)
 

@@ -1,10 +1,10 @@
-"""Cheap models of the gradient whose GRALIS values are known exactly: what is left over has a small variance.
+"""Cheap models of the gradient whose GRALIS values are known exactly. What they leave unexplained has a small variance.
 
-On the scale s of the node density a ray runs straight through s in [0, 1]. A surrogate predicts the gradient at every
-point of the ledger, the value v(T) it implies, and its own phi under the law, all by closed forms. Several questions
-asked on the same rays (targets, inputs) share one matrix: each is a right-hand side.
+On the scale s of the node density a ray is the straight line z = s 1_T for s in [0, 1]. A surrogate predicts the
+gradient at every point of the ledger, the value v(T) that it implies, and its own phi under the law. All three have
+closed forms. Several questions about the same rays (targets, inputs) share one matrix, and each is one right-hand side.
 
-    Drift      gradient_i = sum_b beta_ib B_b(s, |T| / n)             each feature on its own, for any n
+    Drift      gradient_i = sum_b beta_ib B_b(s, |T| / n)             each feature by itself, for any n
     Potential  gradient   = d/dz of a polynomial G(z) at z = s 1_T    all features share one G, interactions included
 """
 
@@ -22,24 +22,37 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, solve
 
 from gralis.arrays import Array
-from gralis.laws import Law
+from gralis.estimators.design import Design
 from gralis.ledger import Ledger
 
-_RIDGE = 1e-5  # relative to each monomial's own sum of squares, growing with its degree; linear terms are free
+DRIFT_RIDGE = 1e-2  # relative to the weight of a feature's points; the constant has no penalty
+#: Relative to each monomial's sum of squares. It grows with the degree; linear terms have no penalty.
+MONOMIAL_RIDGE = 1e-5
+JITTER = 1e-13  # on the diagonal of the scaled normal equations, so that they can be solved
+TINY = 1e-300  # makes a division by zero harmless and changes no other number
 
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What surrogates learn from: ledgers of the same rays, one per question, with trust W_i(T) in their slopes."""
+    """The data to which surrogates are fitted.
+
+    Attributes
+    ----------
+    ledgers : sequence of Ledger
+        One ledger per question, all of the same rays.
+    trust : array of shape (n_points, n_features)
+        The weight W_i(T) of each slope in the fit; zero outside T.
+    designs : sequence of Design
+        The design of each question.
+    """
 
     ledgers: Sequence[Ledger]
-    trust: Array  # (n_points, n_features), zero outside T
-    laws: Sequence[Sequence[Law]]  # of each question, one per baseline
-    baseline_weights: Array
+    trust: Array
+    designs: Sequence[Design]
 
     @property
     def rays(self) -> Ledger:
-        """The rays, without the answers."""
+        """A ledger from which only the rays are read, which all questions share."""
         return self.ledgers[0]
 
     def slope(self, question: int) -> Array:
@@ -49,12 +62,12 @@ class Lesson:
 
     @cached_property
     def active(self) -> NDArray[np.int64]:
-        """Features with a slope anywhere; the others are known to be nothing, and stay exactly nothing."""
+        """The features that have a slope somewhere. The predicted slopes of all other features are exactly zero."""
         return np.flatnonzero(self.slopes_of(self.rays).any(0))
 
     @cached_property
     def n_equations(self) -> int:
-        """How many slopes there are to learn from."""
+        """The number of slopes to learn from."""
         return int(self.slopes_of(self.rays).sum())
 
     def slopes_of(self, ledger: Ledger) -> NDArray[np.bool_]:
@@ -67,42 +80,56 @@ class Lesson:
         return np.asarray(self.rays.sizes / self.rays.n_features)
 
 
-class PerLaw:
-    """What a surrogate knows about each law, computed once: targets have one law, inputs each their own."""
+class PerDesign:
+    """A quantity of each design, computed once for all questions that share the design."""
 
     def __init__(self, lesson: Lesson) -> None:
-        self._laws = lesson.laws
-        self._found: dict[int, Array] = {}
+        self._designs = lesson.designs
+        self._known: dict[Design, Array] = {}
 
-    def of(self, question: int, compute: Callable[[Sequence[Law]], Array]) -> Array:
-        """`compute` is not kept: the surrogate's own method would make a cycle, and ledgers would outlive their use."""
-        laws = self._laws[question]
-        if id(laws) not in self._found:
-            self._found[id(laws)] = compute(laws)
-        return self._found[id(laws)]
+    def of(self, question: int, compute: Callable[[Design], Array]) -> Array:
+        """The quantity for the design of this question.
+
+        `compute` is not stored. It may be a method of the surrogate, and the reference cycle would keep the ledgers in
+        memory.
+        """
+        design = self._designs[question]
+        if design not in self._known:
+            self._known[design] = compute(design)
+        return self._known[design]
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """A fitted surrogate, at the ledger's own rays: slopes at its points, v(T), and its exact phi."""
+    """What a fitted surrogate predicts for the rays of the ledger.
 
-    slope: Array  # (n_points, n_features)
-    value: Array  # (n_rays,)
-    phi: Array  # (n_features,)
+    Attributes
+    ----------
+    slope : array of shape (n_points, n_features)
+        The slopes at the points.
+    value : array of shape (n_rays,)
+        v(T) of every ray.
+    phi : array of shape (n_features,)
+        The exact phi of the surrogate.
+    """
+
+    slope: Array
+    value: Array
+    phi: Array
 
 
-#: The prediction of one question.
+#: Takes the number of a question and returns its prediction.
 Fit = Callable[[int], Prediction]
 
 
-class Surrogate(Protocol):
-    """One lesson, one fit per fold: each learns from the rays outside the fold, and predicts for all."""
+class RaySurrogate(Protocol):
+    """A surrogate with one fit per fold. Each fit learns from the rays outside its fold and predicts for all rays."""
 
     @property
     def n_parameters(self) -> int: ...
 
     def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Fit]:
-        """The fit without fold 0, without fold 1, ...; fold -1 is never left out."""
+        """The fits without fold 0, without fold 1 and so on. Fold -1 is never left out."""
         ...
 
 
@@ -120,15 +147,15 @@ class Drift:
         flat = np.zeros_like(tau)
         self._integrals = np.stack([np.ones_like(tau), tau, flat, flat, flat, tau**2, flat][:n_terms], axis=1)
         self._products = np.einsum("pa,pb->pab", self._terms, self._terms).reshape(len(s), -1)
-        self._known = PerLaw(lesson)
+        self._known = PerDesign(lesson)
 
     @property
     def n_parameters(self) -> int:
         return int(self._terms.shape[1]) * len(self._lesson.active)
 
-    def _moments(self, laws: Sequence[Law]) -> Array:
+    def _moments(self, design: Design) -> Array:
         """E[B_b | i in T], averaged over the baselines: (n_terms, n_features)."""
-        moments = sum(w * law.size_moments() for w, law in zip(self._lesson.baseline_weights, laws, strict=True))
+        moments = sum(w * law.size_moments() for w, law in zip(design.baseline_weights, design.laws, strict=True))
         one, first, second = np.asarray(moments)
         zero = np.zeros_like(one)
         table = [one, first - one / 2, zero, zero, zero, second - first + one / 4, zero]
@@ -142,9 +169,9 @@ class Drift:
         lesson, k = self._lesson, self._terms.shape[1]
         trust = lesson.trust[points]  # (points, n_features)
         normal = (self._products[points].T @ trust).T.reshape(-1, k, k)
-        # A ridge for features seen in few rays; the constant is left alone, so that affine models come out exactly.
+        # The ridge is for features on few rays. The constant has none, so that affine models are reproduced exactly.
         scale = normal[:, 0, 0] / max(k, 1)
-        ridge = 1e-2 * scale[:, None] * np.concatenate([[0.0], np.ones(k - 1)]) + 1e-300
+        ridge = DRIFT_RIDGE * scale[:, None] * np.concatenate([[0.0], np.ones(k - 1)]) + TINY
         normal[:, np.arange(k), np.arange(k)] += ridge
 
         def predict(question: int) -> Prediction:
@@ -157,13 +184,16 @@ class Drift:
 
 
 class Potential:
-    """gradient_i = dG/dz_i at z = s 1_T, G = sum_m beta_m z^m; `degrees[k]` bounds the monomials in k + 1 features."""
+    """gradient_i = dG/dz_i at z = s 1_T, with the polynomial G = sum_m beta_m z^m.
+
+    `degrees[k]` is the largest degree of the monomials in k + 1 features.
+    """
 
     def __init__(self, lesson: Lesson, degrees: Sequence[int]) -> None:
         self._lesson = lesson
         self._exponents, self._support = monomials(lesson.active, lesson.rays.n_features, degrees)
         self._degree = self._exponents.sum(1)
-        self._known = PerLaw(lesson)
+        self._known = PerDesign(lesson)
 
     @property
     def n_parameters(self) -> int:
@@ -171,13 +201,13 @@ class Potential:
 
     @cached_property
     def _member(self) -> Array:
-        """Masks with a column of ones, the padding of the supports."""
+        """The masks and a last column of ones, to which the padding of the supports points."""
         masks = self._lesson.rays.masks
         return np.concatenate([masks, np.ones((len(masks), 1))], axis=1)
 
     @cached_property
     def _contained(self) -> Array:
-        """1 where the monomial's features all lie in T: its value v(T), (n_rays, n_monomials)."""
+        """The value v(T) of every monomial: 1 if all its features lie in T, else 0; (n_rays, n_monomials)."""
         return np.asarray(self._member[:, self._support].prod(2))
 
     @cached_property
@@ -193,7 +223,7 @@ class Potential:
             blocks.append((points, columns, slopes))
         return blocks
 
-    def _phi(self, laws: Sequence[Law]) -> Array:
+    def _phi(self, design: Design) -> Array:
         """phi_i of every monomial under the law, (n_features, n_monomials)."""
         n = self._lesson.rays.n_features
         phi = np.zeros((n, len(self._exponents)))
@@ -202,19 +232,19 @@ class Potential:
             others = np.where(self._support[columns] == i, n, self._support[columns])
             sets = np.concatenate([np.full((len(columns), 1), i), others], axis=1)
             share = self._exponents[columns, i] / self._degree[columns]
-            for weight, law in zip(self._lesson.baseline_weights, laws, strict=True):
+            for weight, law in zip(design.baseline_weights, design.laws, strict=True):
                 phi[i, columns] += weight * share * law.subset_moments(sets)
         return phi
 
     def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Fit]:
         parts = [self._equations(folds == fold) for fold in range(-1, folds.max() + 1)]
         for left_out in range(1, len(parts)):
-            # Added up, not subtracted from the whole: one heavy ray would take all digits of the others with it.
+            # The other parts are added: subtracting a heavy part from the total would lose all their digits.
             others = parts[:left_out] + parts[left_out + 1 :]
             yield self._solve(np.sum([p[0] for p in others], axis=0), np.sum([p[1] for p in others], axis=0))
 
     def _equations(self, rays: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """The normal equations of these rays: their slopes, and their values where known; a column per question."""
+        """The normal equations of these rays, from their slopes and their known values; one column per question."""
         lesson, design = self._lesson, self._lesson.rays
         size, questions = len(self._exponents), range(len(lesson.ledgers))
         normal, right = np.zeros((size, size)), np.zeros((size, len(questions)))
@@ -227,20 +257,20 @@ class Potential:
             right[columns] += weighted.T @ (design.stretch[own, None] * seen)
         known = rays & np.isfinite(design.value)
         inside = self._contained[known]
-        level = np.median(lesson.trust[lesson.trust > 0])  # a value counts like one typical slope
+        level = np.median(lesson.trust[lesson.trust > 0])  # a value has the weight of one typical slope
         values = np.stack([lesson.ledgers[k].value[known] for k in questions], axis=1)
         return normal + level * inside.T @ inside, right + level * inside.T @ values
 
     def _solve(self, normal: Array, right: Array) -> Fit:
         scale = np.sqrt(np.diag(normal))
-        seen = scale > 0  # a monomial without weight stays at nothing
+        seen = scale > 0  # the coefficient of a monomial without weight stays zero
         scale = np.where(seen, scale, 1.0)
         system = normal / scale[:, None] / scale + np.diag(
-            _RIDGE * (self._degree**2.0 - 1) + np.where(seen, 1e-13, 1.0)
+            MONOMIAL_RIDGE * (self._degree**2.0 - 1) + np.where(seen, JITTER, 1.0)
         )
         try:
             betas = solve(system, right / scale[:, None], assume_a="pos") / scale[:, None]
-        except LinAlgError:  # a kernel that leaves next to no weight on most rays
+        except LinAlgError:  # happens with a kernel that leaves almost no weight on most rays
             betas = np.linalg.lstsq(system, right / scale[:, None], rcond=1e-10)[0] / scale[:, None]
 
         def predict(question: int) -> Prediction:
@@ -256,7 +286,7 @@ class Potential:
 def monomials(
     active: NDArray[np.int64], n_features: int, degrees: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Exponents (n_monomials, n_features) in the active features, and the features of each, padded with n_features.
+    """The exponents of the monomials in the active features, and their features padded with n_features.
 
     >>> monomials(np.array([0, 2]), 3, (2, 2))[0].tolist()
     [[1, 0, 0], [2, 0, 0], [0, 0, 1], [0, 0, 2], [1, 0, 1]]

@@ -1,1 +1,13 @@
-"""Model calls: points are built, batched and evaluated here, and nowhere else."""
+"""The model is called here, and nowhere else: points are built, batched, evaluated, checked and counted.
+
+questions        which question a row belongs to         batching, memory  how many points at once
+point_builder    points on rays, and back to features    calls             the only caller of the model
+point_sequences  the points of one task, in order        evaluator         rays in, ledger rows out
+cost             what was spent                          progress          the bar and the clock
+"""
+
+from gralis.evaluation.cost import Cost
+from gralis.evaluation.evaluator import Evaluator
+from gralis.evaluation.questions import Questions
+
+__all__ = ["Cost", "Evaluator", "Questions"]

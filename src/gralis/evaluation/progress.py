@@ -1,4 +1,4 @@
-"""Progress and time: a bar with rate and time left, or the user's own callback, and a clock that can say stop."""
+"""Progress and time: a bar on the terminal or a callback of the user, and a clock with a limit."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+__all__ = ["Bar", "ProgressOption", "Stopwatch"]
+
 ProgressOption = bool | Callable[[int, int], None] | None
 
 
 class Bar:
-    """Counts gradients. None: a bar on a terminal; True: always; False: never; a callable gets (done, total)."""
+    """Counts gradients, on a bar or with a callback.
+
+    `progress` says where: None shows a bar if the program runs on a terminal, True always and False never; a callable
+    is called with (done, total).
+    """
 
     def __init__(self, progress: ProgressOption, total: int) -> None:
         self._callback = progress if callable(progress) and not isinstance(progress, bool) else None
         shown = progress is True or (progress is None and sys.stderr.isatty())
         self._bar: Any = tqdm(total=total, unit="gradient", desc="gralis", leave=False) if shown else None
         self._done, self._total = 0, total
+        self._stop: StopIteration | None = None
 
     def __enter__(self) -> Bar:
         return self
@@ -30,21 +37,27 @@ class Bar:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+        if self._stop is not None:  # batches are generators, in which Python replaces a StopIteration by a RuntimeError
+            raise self._stop from None
 
     def expect(self, total: int) -> None:
-        """The total is known better now."""
+        """Replace the total by a better one."""
         self._total = total
         if self._bar is not None:
             self._bar.total = total
             self._bar.refresh()
 
     def add(self, n: int) -> None:
-        """n more gradients are done."""
+        """Count n more gradients."""
         self._done += n
         if self._bar is not None:
             self._bar.update(n)
         if self._callback is not None and n:
-            self._callback(self._done, max(self._total, self._done))
+            try:
+                self._callback(self._done, max(self._total, self._done))
+            except StopIteration as stop:
+                self._stop = stop
+                raise
 
 
 class Stopwatch:

@@ -1,7 +1,7 @@
-"""The game v of a ledger: v(T) = F(x_T) - F(x') of its coalitions, averaged over the baselines.
+"""The coalition values of a ledger: v(T) = F(x_T) - F(x') of its coalitions, averaged over the baselines.
 
-A sum over all coalitions, sum_T c(T) v(T), is estimated from the rows of a replicate by sum c(T) v(T) / rate(T). Rows
-that are known anyway (all features; single features where there is a census) enter without any sampling error.
+The rows of a replicate estimate a sum over all coalitions, sum_T c(T) v(T), by sum c(T) v(T) / rate(T). The value of
+the coalition of all features is always known, and a census adds the single features. These rows have no sampling error.
 """
 
 from __future__ import annotations
@@ -14,24 +14,45 @@ from scipy.special import gammaln
 
 from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
-from gralis.ledger import FoldedLedger, Ledger
+from gralis.ledger import AnyLedger, Ledger
 from gralis.rays import CENSUS
 
 MOST_ENUMERATED = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Game:
-    """Rows of coalition values; `log_count`: log of how many coalitions a row stands for within its replicate."""
+class CoalitionValues:
+    """Rows of coalition values, and how many coalitions each row stands for.
 
-    masks: Masks  # (n_rows, n_features)
-    value: Array  # (n_rows,)
-    log_count: Array  # (n_rows,) log of baseline weight / expected draws; of the weight alone for known rows
-    replicate: NDArray[np.int64]  # (n_rows,) -1: known, counts in every replicate
-    n_replicates: int  # some of them may have no row
-    complete: bool  # every coalition is there
-    from_rays: bool  # some values are Lemma A sums of a ray, not forwards
-    chained: bool = False  # rows lie along permutations: those of a replicate are nested
+    Attributes
+    ----------
+    masks : array of bool of shape (n_rows, n_features)
+        The coalition T of every row.
+    value : array of shape (n_rows,)
+        v(T) of every row.
+    log_count : array of shape (n_rows,)
+        The logarithm of how many coalitions a row stands for within its replicate: the weight of its baseline divided
+        by the expected number of draws, or the weight alone for rows that are known.
+    replicate : array of int of shape (n_rows,)
+        The replicate of the row. -1 marks a row that is known and counts in every replicate.
+    n_replicates : int
+        The number of replicates. Some of them may have no row.
+    complete : bool
+        Whether every coalition is present.
+    from_rays : bool
+        Whether some values are sums over a ray (Lemma A) instead of forwards.
+    chained : bool, default=False
+        Whether the rows lie along permutations, so that the rows of a replicate are nested.
+    """
+
+    masks: Masks
+    value: Array
+    log_count: Array
+    replicate: NDArray[np.int64]
+    n_replicates: int
+    complete: bool
+    from_rays: bool
+    chained: bool = False
 
     @property
     def n_features(self) -> int:
@@ -39,7 +60,7 @@ class Game:
 
     @property
     def n_distinct(self) -> int:
-        """How many different coalitions there are."""
+        """The number of different coalitions in the rows."""
         return len(np.unique(np.packbits(self.masks, axis=1), axis=0))
 
     @property
@@ -47,37 +68,54 @@ class Game:
         return "values from ray sums (Lemma A), not forwards" if self.from_rays else ""
 
     def table(self) -> Array:
-        """v of all 2^n coalitions, the empty one first; only for a complete game."""
+        """v of all 2^n coalitions, the empty one first. The rows must be complete."""
         codes = self.masks.astype(np.int64) @ (1 << np.arange(self.n_features))
         v = np.zeros(2**self.n_features)
-        np.add.at(v, codes, np.exp(self.log_count) * self.value)  # complete: a row counts with its baseline's weight
+        np.add.at(v, codes, np.exp(self.log_count) * self.value)  # the weight of the row's baseline
         return v
 
     def together(self, without: int = -2) -> Array:
-        """log of how many coalitions a row stands for among all replicates, or all but one (-inf on its rows)."""
+        """The logarithm of how many coalitions a row stands for among all replicates together.
+
+        `without` leaves out one replicate, whose rows then get -inf.
+        """
         n_used = self.n_replicates - (without >= 0)
         log = self.log_count - np.where(self.replicate >= 0, np.log(n_used), 0.0)
         return np.where(self.replicate == without, -np.inf, log)
 
 
-def game(ledger: Ledger | FoldedLedger, full: Array, baseline_weights: Array, exact: bool) -> Game:
-    """The game in a ledger's rows; `full` is v of all features, for every baseline."""
-    if isinstance(ledger, FoldedLedger):
-        raise GralisError(
-            "This needs the value of every coalition, and a folded ledger keeps none: explain with fewer features, or "
-            "a smaller budget."
-        )
+def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array, exact: bool) -> CoalitionValues:
+    """The coalition values in the rows of a ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger or FoldedLedger
+        The evaluated rays. A folded ledger is refused.
+    full : array of shape (n_baselines,)
+        v of the coalition of all features, for every baseline.
+    baseline_weights : array of shape (n_baselines,)
+        The weights of the baselines.
+    exact : bool
+        Whether the ledger enumerates all coalitions.
+
+    Returns
+    -------
+    CoalitionValues
+    """
+    ledger = ledger.require_rows("An explainer that reads coalition values")
     value, from_rays = _values(ledger)
     with np.errstate(divide="ignore"):  # a baseline may have no weight
         log_weights = np.log(baseline_weights)
     log_share = log_weights[ledger.baseline]
     if exact:
-        return Game(ledger.masks, value, log_share, np.zeros(ledger.n_rays, dtype=np.int64), 1, True, from_rays)
+        return CoalitionValues(
+            ledger.masks, value, log_share, np.zeros(ledger.n_rays, dtype=np.int64), 1, True, from_rays
+        )
     everyone = ledger.masks.all(1)
     sampled = (ledger.replicate >= 0) & ~everyone
     census = (ledger.replicate == CENSUS) & ~everyone
     n_baselines = len(baseline_weights)
-    return Game(
+    return CoalitionValues(
         np.concatenate([ledger.masks[sampled], ledger.masks[census], np.ones((n_baselines, ledger.n_features), bool)]),
         np.concatenate([value[sampled], value[census], full]),
         np.concatenate([(log_share - ledger.log_rate)[sampled], log_share[census], log_weights]),
@@ -96,7 +134,7 @@ def log_class_size(n_features: int) -> Array:
 
 
 def _values(ledger: Ledger) -> tuple[Array, bool]:
-    """v(T) of every row; where no forward was made, the sum of the whole ray (Lemma A)."""
+    """v(T) of every row, by Lemma A from the sum of the ray if there was no forward; and whether that was needed."""
     known = np.isfinite(ledger.value)
     if known.all():
         return ledger.value, False

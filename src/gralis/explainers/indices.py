@@ -1,6 +1,7 @@
 """I(A) = sum over S without A of p(a, |S|) D_A v(S), D_A v(S) = sum over B in A of (-1)^(a - b) v(S u B).
 
-Each index is its table p, and equivalently what it makes of a unanimity game: I(A) = w(a, u) for A inside U, |U| = u.
+An index is given by its table p. Equivalently, it is given by its value for unanimity games: for the game of U with
+|U| = u, I(A) = w(a, u) if A lies inside U.
 """
 
 from __future__ import annotations
@@ -17,14 +18,24 @@ from gralis.arrays import Array
 
 @dataclass(frozen=True)
 class Index:
-    """One interaction index of features 0 .. n - 1; a = |A|, s = |S|, u = |U|."""
+    """One interaction index of features 0 .. n - 1, with a = |A|, s = |S| and u = |U|.
+
+    Attributes
+    ----------
+    name : str
+        The name of the index.
+    weight : callable
+        p(n, a, s): the weight of D_A v(S) among n features.
+    share : callable
+        w(a, u): the value of A in the unanimity game of U, for u >= a.
+    """
 
     name: str
-    weight: Callable[[int, int, int], Fraction]  # p(n, a, s)
-    share: Callable[[int, int], float]  # w(a, u), u >= a
+    weight: Callable[[int, int, int], Fraction]
+    share: Callable[[int, int], float]
 
     def weights(self, n: int, a: int) -> Array:
-        """p(a, s) for s = 0 .. n - a, in each row times C(n, s + b), b = 0 .. a: what all coalitions of a size count.
+        """p(a, s) C(n, s + b) in row b = 0 .. a and column s = 0 .. n - a: the weight of all coalitions of one size.
 
         >>> SII.weights(2, 1).tolist()
         [[0.5, 1.0], [1.0, 0.5]]
@@ -42,7 +53,9 @@ BANZHAF = Index("Banzhaf", lambda n, a, s: Fraction(1, 2 ** (n - a)), lambda a, 
 
 
 def stii(order: int) -> Index:
-    """Shapley-Taylor of this order: Moebius below it, and at it every higher term shared evenly.
+    """The Shapley-Taylor index of this order.
+
+    Below the order it is the Moebius coefficient. At the order it also shares every higher term evenly.
 
     >>> print(stii(2).weight(3, 2, 0), stii(2).weight(3, 2, 1))
     2/3 1/3
@@ -55,7 +68,7 @@ def stii(order: int) -> Index:
 
 
 def k_sii(order: int) -> Index:
-    """k-SII(A) = sum over the supersets B of A, |B| <= order, of Bernoulli(b - a) SII(B): efficient.
+    """k-SII(A) = sum over the supersets B of A, |B| <= order, of Bernoulli(b - a) SII(B). It is efficient.
 
     >>> [k_sii(2).share(1, u) for u in (1, 2, 3)]  # with the pairs' 1/2 each: 3 singles and 3 pairs of 3 features
     [1.0, 0.0, -0.16666666666666666]
@@ -63,7 +76,7 @@ def k_sii(order: int) -> Index:
     bernoulli = _bernoulli(order)
 
     def weight(n: int, a: int, s: int) -> Fraction:
-        """D_B v is a signed sum of D_A v: of the j features in B beside A, e are in S and j - e are not."""
+        """D_B v is a signed sum of D_A v. Of the j features of B outside A, e lie in S and j - e do not."""
         total = Fraction(0)
         for j in range(order - a + 1):
             for e in range(max(0, j - (n - a - s)), min(j, s) + 1):
@@ -80,7 +93,7 @@ def k_sii(order: int) -> Index:
 
 def _bernoulli(order: int) -> list[Fraction]:
     """B_0 .. B_order with B_1 = -1/2: sum over j <= m of C(m + 1, j) B_j = 0."""
-    found = [Fraction(1)]
+    numbers = [Fraction(1)]
     for m in range(1, order + 1):
-        found.append(-sum((comb(m + 1, j) * b for j, b in enumerate(found)), Fraction(0)) / (m + 1))
-    return found
+        numbers.append(-sum((comb(m + 1, j) * b for j, b in enumerate(numbers)), Fraction(0)) / (m + 1))
+    return numbers

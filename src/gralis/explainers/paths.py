@@ -1,4 +1,4 @@
-"""Integrated Gradients is the ray of all features; the single-feature path is the ray of {i}, by Lemma A v({i})."""
+"""Integrated Gradients is the ray of all features. The single-feature path is the ray of {i}: v({i}) by Lemma A."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
-from gralis.ledger import FoldedLedger, Ledger
+from gralis.ledger import AnyLedger
 
 _ENOUGH_ROWS = 8
 
 
-def integrated_gradients(ledger: Ledger | FoldedLedger, full: Array, baseline_weights: Array, exact: bool) -> Estimate:
+def integrated_gradients(ledger: AnyLedger, full: Array, baseline_weights: Array, exact: bool) -> Estimate:
     """ray(F), averaged over its rows and the baselines; `full` is v of all features, for every baseline.
 
-    Each row is an unbiased draw where nodes are random, and its checksum sum_i ray_i - v(F) has mean zero: a multiple
-    of it is taken off where that helps. Where nodes are fixed all rows are the same one.
+    If the nodes are random, each row is an unbiased draw and its checksum sum_i ray_i - v(F) has mean zero. A multiple
+    of the checksum is then subtracted if that makes the rows agree better. If the nodes are fixed, all rows are equal.
     """
-    ledger = _kept(ledger)
-    if not ledger.nodes_per_ray.any():
+    ledger = ledger.require_rows("Integrated gradients")
+    if not ledger.has_points:
         raise GralisError(
             "Integrated gradients need gradients, and this ledger has coalition values only; explain a model with "
             "gradients by plan='shared' or plan='exhaustive'."
         )
-    found, departures = np.zeros(ledger.n_features), []
+    values, departures = np.zeros(ledger.n_features), []
     everyone = ledger.masks.all(1) & (ledger.nodes_per_ray > 0)
     n_rows = int(everyone.sum())
     random_nodes = len(np.unique(ledger.sum_points(ledger.node)[everyone])) > 1
@@ -38,33 +38,34 @@ def integrated_gradients(ledger: Ledger | FoldedLedger, full: Array, baseline_we
             )
         if random_nodes and k >= _ENOUGH_ROWS:
             rays = _steadier(rays, _without_checksum(rays, rays.sum(1) - full[number]))
-        found += share * rays.mean(0)
+        values += share * rays.mean(0)
         scale = np.sqrt(n_rows * (n_rows - 1) / (k * (k - 1))) if k > 1 else np.nan
-        departures.append(share * scale * (rays - rays.mean(0)))  # so that the rows of all baselines add up
+        # The scale is such that the rows of all baselines together give the variance of the weighted mean.
+        departures.append(share * scale * (rays - rays.mean(0)))
     rows = np.concatenate(departures)
     squares, fourth = (rows**2).sum(0), (rows**4).sum(0)
     carriers = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
-    return Estimate(found, rows, "integrated gradients", exact, carriers)
+    return Estimate(values, rows, "integrated gradients", exact, carriers)
 
 
 def _without_checksum(rays: Array, check: Array) -> Array:
-    """ray - slope * check, the slopes of each row learnt from the other rows, so that the mean stays unbiased."""
+    """ray - slope * check. The slopes of each row are learnt from the other rows, so the mean stays unbiased."""
     k = len(rays)
     x, y = check - check.mean(), rays - rays.mean(0)
-    left_out = k / (k - 1) * x  # what a row adds to the sums of squares and products, beside its x or y
+    left_out = k / (k - 1) * x  # the row's part in the sums of squares and products, up to a factor x or y
     squares, products = x @ x - left_out * x, x @ y - left_out[:, None] * y
     slope = np.divide(products, squares[:, None], out=np.zeros_like(rays), where=squares[:, None] > 0)
     return np.asarray(rays - check[:, None] * slope)
 
 
 def _steadier(plain: Array, adjusted: Array) -> Array:
-    """The rows that agree better."""
+    """The rows whose variance is smaller."""
     return adjusted if adjusted.var(0).sum() < plain.var(0).sum() else plain
 
 
-def singles(ledger: Ledger | FoldedLedger, baseline_weights: Array) -> Estimate:
-    """v({i}) where its forward was made, else the ray of {i}."""
-    ledger = _kept(ledger)
+def singles(ledger: AnyLedger, baseline_weights: Array) -> Estimate:
+    """v({i}) if its forward was evaluated, otherwise the ray of {i}."""
+    ledger = ledger.require_rows("The single-feature path")
     one = ledger.sizes == 1
     known = one & np.isfinite(ledger.value)
     alone = np.where(known[:, None], ledger.masks * np.nan_to_num(ledger.value)[:, None], ledger.rays)
@@ -80,9 +81,3 @@ def singles(ledger: Ledger | FoldedLedger, baseline_weights: Array) -> Estimate:
             )
         values += share * alone[rows].sum(0) / count
     return Estimate(values, np.zeros((1, ledger.n_features)), "single features", exact=bool(known[one].all()))
-
-
-def _kept(ledger: Ledger | FoldedLedger) -> Ledger:
-    if isinstance(ledger, FoldedLedger):
-        raise GralisError("This needs single rows of the ledger, and a folded one keeps none of them.")
-    return ledger

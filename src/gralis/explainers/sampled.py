@@ -1,8 +1,9 @@
 """I(A) from sampled coalitions: the index of a surrogate game, plus the mean over replicates of sum c_A(T) (v - g)(T).
 
-c_A(T) = (-1)^(a - b) p(a, t - b), b = |A n T|, is what v(T) counts in I(A). The surrogate g(T) = sum over U in T of
-beta(U) has few features in each U and a closed-form index. Unbiased whatever the surrogate, because a replicate only
-meets one that was fitted without it; the surrogate whose replicates agree best is used.
+c_A(T) = (-1)^(a - b) p(a, t - b) with b = |A n T| is the weight of v(T) in I(A). The surrogate is g(T) = sum over U in
+T of beta(U), where each U has few features, and its index has a closed form. The estimate is unbiased for every
+surrogate, because each replicate uses a surrogate that was fitted without it. Among several surrogates the estimator
+uses the one whose replicates agree best.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
 from gralis.estimators.adjusted import Steadiest
-from gralis.explainers.coalition_values import Game, log_class_size
+from gralis.explainers.coalition_values import CoalitionValues, log_class_size
 from gralis.explainers.indices import Index
 from gralis.explainers.transform import Coalition, coalitions
 
@@ -26,32 +27,32 @@ _MOST_TERMS = 1200
 _RIDGE = 1e-6
 
 
-def index_estimate(game: Game, index: Index, sets: Sequence[Coalition]) -> Estimate:
-    """The index of every A in sets, with one departure per replicate."""
+def index_estimate(game: CoalitionValues, index: Index, sets: Sequence[Coalition]) -> Estimate:
+    """The index of every A in `sets`, with one departure per replicate."""
     if game.n_replicates < 2:
         raise GralisError("Errors need at least two replicates of the plan; explain with replicates=2 or more.")
     counts = coefficients(game, index, sets)
     tried = (_with_surrogate(game, counts, index, sets, order) for order in _orders(game))
-    found = Steadiest.of(tried)
-    return _at_least_typical(found, np.array([len(members) for members in sets])) if game.chained else found
+    estimate = Steadiest.of(tried)
+    return _at_least_typical(estimate, np.array([len(members) for members in sets])) if game.chained else estimate
 
 
-def _at_least_typical(found: Estimate, order: NDArray[np.int64]) -> Estimate:
-    """No error below the root mean square of those of its order.
+def _at_least_typical(estimate: Estimate, order: NDArray[np.int64]) -> Estimate:
+    """The estimate with no error below the root mean square of the errors of the same order.
 
-    A permutation treats sets of one order alike, but few of its nested rows decide about each, and a set whose telling
-    rows were not drawn looks certain.
+    A permutation treats all sets of one order in the same way, but only a few of its nested rows inform any given set.
+    If the informative rows of a set were not drawn, its replicates agree and its error would look too small.
     """
-    errors = found.stderr
+    errors = estimate.stderr
     typical = np.sqrt([np.mean(errors[order == own] ** 2) for own in order])
     factor = np.divide(typical, errors, out=np.ones_like(errors), where=errors > 0)
-    return replace(found, departures=found.departures * np.maximum(factor, 1.0))
+    return replace(estimate, departures=estimate.departures * np.maximum(factor, 1.0))
 
 
-def coefficients(game: Game, index: Index, sets: Sequence[Coalition]) -> Array:
-    """c_A(T), times how many coalitions T stands for, for every row and every A: (n_rows, n_sets)."""
+def coefficients(game: CoalitionValues, index: Index, sets: Sequence[Coalition]) -> Array:
+    """c_A(T) times the number of coalitions that T stands for, for every row and every A, (n_rows, n_sets)."""
     masks, n, size = game.masks, game.n_features, game.masks.sum(1)
-    stands_for = np.exp(game.log_count - log_class_size(n)[size])  # as a part of all coalitions of its size
+    stands_for = np.exp(game.log_count - log_class_size(n)[size])  # as a share of all coalitions of its size
     table = np.empty((len(masks), len(sets)))
     by_order: dict[int, Array] = {}
     for column, members in enumerate(sets):
@@ -59,15 +60,16 @@ def coefficients(game: Game, index: Index, sets: Sequence[Coalition]) -> Array:
         if a not in by_order:
             by_order[a] = index.weights(n, a)
         inside = masks[:, members].sum(1)
-        rest = size - inside  # |S|: the features of T outside A
+        rest = size - inside  # |S|, the number of features of T outside A
         table[:, column] = (-1.0) ** (a - inside) * by_order[a][inside, rest] * stands_for
     return table
 
 
-def _orders(game: Game) -> Iterator[int]:
-    """Surrogates from none to rich, as far as there are different coalitions to support them.
+def _orders(game: CoalitionValues) -> Iterator[int]:
+    """The orders of the surrogates to try, as far as there are enough different coalitions to fit them.
 
-    One with a term for nearly every coalition seen would agree with itself, whatever those not seen are worth.
+    Order 0 is no surrogate. A surrogate with a term for nearly every evaluated coalition would make the replicates
+    agree, whatever the values of the other coalitions are.
     """
     yield 0
     for order in range(1, 4):
@@ -77,12 +79,14 @@ def _orders(game: Game) -> Iterator[int]:
         yield order
 
 
-def _with_surrogate(game: Game, counts: Array, index: Index, sets: Sequence[Coalition], order: int) -> Estimate:
+def _with_surrogate(
+    game: CoalitionValues, counts: Array, index: Index, sets: Sequence[Coalition], order: int
+) -> Estimate:
     method = index.name if order == 0 else f"{index.name} (surrogate of order {order})"
     terms = coalitions(game.n_features, order)
     inside = contained(game.masks, terms)
     shares = _shares(terms, index, sets)
-    trust = (counts**2).sum(1)  # least squares with these weights is the least variance of what is left
+    trust = (counts**2).sum(1)  # these weights minimise the variance of the part that the surrogate leaves
     known = game.replicate < 0
     n_folds = min(_MOST_FOLDS, game.n_replicates)
     folds = np.where(known, -1, game.replicate % n_folds)
@@ -94,8 +98,9 @@ def _with_surrogate(game: Game, counts: Array, index: Index, sets: Sequence[Coal
         parts[folds == fold] = left[folds == fold]
         estimates[fold::n_folds] = shares @ beta + left[known].sum(0)
     np.add.at(estimates, game.replicate[~known], parts[~known])
-    found = Estimate.mean(estimates, method, rays=parts[~known])
-    return found.widened(float(np.sqrt(1 + 2 * len(terms) / game.n_distinct)))  # as for rays: they share teachers
+    estimate = Estimate.mean(estimates, method, rays=parts[~known])
+    # As in `estimators.adjusted`: the fits share most of their rows, so the replicates agree a little too well.
+    return estimate.widened(float(np.sqrt(1 + 2 * len(terms) / game.n_distinct)))
 
 
 def contained(masks: Masks, terms: Sequence[Coalition]) -> Array:
@@ -106,7 +111,7 @@ def contained(masks: Masks, terms: Sequence[Coalition]) -> Array:
 
 
 def _shares(terms: Sequence[Coalition], index: Index, sets: Sequence[Coalition]) -> Array:
-    """What A gets of the unanimity game of U, (n_sets, n_terms)."""
+    """The index of A in the unanimity game of U, (n_sets, n_terms)."""
     table = np.zeros((len(sets), len(terms)))
     for column, members in enumerate(terms):
         inside = set(members)

@@ -1,6 +1,7 @@
-"""m(T) = sum over S in T of (-1)^(t - s) v(S), all coalitions at once in n 2^n additions; every index from m.
+"""m(T) = sum over S in T of (-1)^(t - s) v(S), for all coalitions at once in n 2^n additions.
 
-Codes are binary: feature j is bit j, so that v[0] belongs to the empty coalition.
+Every index follows from m. A coalition has a binary code in which feature j is bit j, so v[0] belongs to the empty
+coalition.
 """
 
 from __future__ import annotations
@@ -47,33 +48,33 @@ def coalitions(n_features: int, order: int) -> tuple[Coalition, ...]:
 
 
 def index_values(m: Array, index: Index, sets: Sequence[Coalition]) -> Array:
-    """I(A) = sum over U containing A of w(a, u) m(U), for every A in sets."""
+    """I(A) = sum over U containing A of w(a, u) m(U), for every A in `sets`."""
     n = int(np.log2(len(m)))
     size, codes = sizes(n), np.arange(len(m))
-    found = np.empty(len(sets))
+    values = np.empty(len(sets))
     weighted: dict[int, Array] = {}
     for row, members in enumerate(sets):
         a, code = len(members), sum(1 << j for j in members)
         if a not in weighted:
             share = np.array([index.share(a, u) if u >= a else 0.0 for u in range(n + 1)])
             weighted[a] = share[size] * m
-        found[row] = weighted[a][(codes & code) == code].sum()
-    return found
+        values[row] = weighted[a][(codes & code) == code].sum()
+    return values
 
 
 def faith(m: Array, order: int, sets: Sequence[Coalition]) -> Array:
-    """Faith-Shap of this order: m(A) plus, of every larger coalition, its best fit from below.
+    """Faith-Shap of this order: m(A) plus the best fit of all larger coalitions by terms up to this order.
 
     FSII(A) = m(A) + (-1)^(l - a) a / (l + a) C(l, a) sum_{U > A, u > l} C(u - 1, l) / C(u + l - 1, l + a) m(U)
     """
     n = int(np.log2(len(m)))
     size, codes = sizes(n), np.arange(len(m))
-    found = np.empty(len(sets))
+    values = np.empty(len(sets))
     for row, members in enumerate(sets):
         a, code = len(members), sum(1 << j for j in members)
         larger = range(order + 1, n + 1)
         above = np.array([0.0] * (order + 1) + [comb(u - 1, order) / comb(u + order - 1, order + a) for u in larger])
         inside = (codes & code) == code
         scale = (-1) ** (order - a) * a / (order + a) * comb(order, a)
-        found[row] = m[code] + scale * (above[size[inside]] @ m[inside])
-    return found
+        values[row] = m[code] + scale * (above[size[inside]] @ m[inside])
+    return values

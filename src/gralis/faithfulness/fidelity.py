@@ -7,14 +7,18 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gralis.api.signature import keywords_of
 from gralis.arrays import Array
 from gralis.checks import whole
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.score import Score
-from gralis.faithfulness.scored_input import Case, case
-from gralis.methods.method import Words
+from gralis.faithfulness.scored_input import ScoredInput
+from gralis.methods.settings import SharedKeywords, SharedSettings
+
+__all__ = ["completeness", "infidelity", "losses", "misfit"]
 
 
+@keywords_of(SharedSettings)
 def infidelity(
     model: object,
     x: object,
@@ -23,59 +27,90 @@ def infidelity(
     n_perturbations: int = 200,
     removed: ArrayLike | None = None,
     normalise: bool = False,
-    **asked: Unpack[Words],
+    **keywords: Unpack[SharedKeywords],
 ) -> Score:
     """E_S[(sum over S of phi_i - (F(x) - F(x without S)))^2] over random sets S of features; lower is better.
 
-    A set holds each feature with probability 1/2, or is a row of `removed` (n_perturbations, n_features). `normalise`
-    first scales phi by the one factor that fits best, for methods whose unit is not that of F (GradCAM, random).
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    attribution : Attribution, Explanation or array
+        What is scored: a result with `.values`, or an array with one number per feature or shaped like x.
+    n_perturbations : int, default=200
+        The number of random sets. A set holds each feature with probability 1/2.
+    removed : array of shape (n_sets, n_features) or None, default=None
+        The sets themselves as 0/1 rows, in place of random ones.
+    normalise : bool, default=False
+        Whether phi is first scaled by the factor that fits best. Use it for methods whose values do not have the unit
+        of F, such as GradCAM.
 
+    Returns
+    -------
+    Score
+
+    Examples
+    --------
     >>> import torch
     >>> infidelity(lambda z: z[:, 0] - 2 * z[:, 1], np.ones(2), np.array([1.0, -2.0])).value
     0.0
     """
-    with case(infidelity, model, x, attribution, asked) as found:
-        sets, lost = losses(found, n_perturbations, removed)
-        return Score("infidelity", misfit(sets, lost, found.values, normalise), "lower", n_forwards=found.n_forwards)
+    with ScoredInput.open(infidelity, model, x, attribution, keywords) as scored:
+        value = misfit(*losses(scored, n_perturbations, removed), scored.values, normalise)
+        return Score("infidelity", value, "lower", n_forwards=scored.n_forwards)
 
 
 def losses(
-    found: Case, n_perturbations: int = 200, removed: ArrayLike | None = None
+    scored: ScoredInput, n_perturbations: int = 200, removed: ArrayLike | None = None
 ) -> tuple[NDArray[np.bool_], Array]:
     """Sets of features, and what F loses without each of them: the same for every attribution of one input."""
-    sets = _sets(removed, n_perturbations, found.features.n_features, found.seed)
-    return sets, found.endpoints()[0] - found.outputs(~sets)
+    sets = _sets(removed, n_perturbations, scored.features.n_features, scored.seed)
+    return sets, scored.endpoints()[0] - scored.outputs(~sets)
 
 
 def misfit(sets: NDArray[np.bool_], lost: Array, values: Array, normalise: bool = False) -> float:
     """The mean squared difference between the values of the sets and what F lost."""
-    said = sets @ values
+    claimed = sets @ values
     if normalise:
-        squares = said @ said
-        said = said * (said @ lost / squares) if squares > 0 else said
-    return float(np.mean((said - lost) ** 2))
+        squares = claimed @ claimed
+        claimed = claimed * (claimed @ lost / squares) if squares > 0 else claimed
+    return float(np.mean((claimed - lost) ** 2))
 
 
-def completeness(
-    model: object,
-    x: object,
-    attribution: object,
-    **asked: Unpack[Words],
-) -> Score:
+@keywords_of(SharedSettings)
+def completeness(model: object, x: object, attribution: object, **keywords: Unpack[SharedKeywords]) -> Score:
     """|sum of phi - (F(x) - F(x'))| / |F(x) - F(x')|: the completeness residual; lower is better.
 
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    attribution : Attribution, Explanation or array
+        What is scored: a result with `.values`, or an array with one number per feature or shaped like x.
+
+    Returns
+    -------
+    Score
+
+    Examples
+    --------
     >>> completeness(lambda z: z.sum(1), np.ones(4), np.array([1.0, 1.0, 1.0, 0.0])).value
     0.25
     """
-    with case(completeness, model, x, attribution, asked) as found:
-        f_x, f_baseline = found.endpoints()
+    with ScoredInput.open(completeness, model, x, attribution, keywords) as scored:
+        f_x, f_baseline = scored.endpoints()
         if f_x == f_baseline:
             raise GralisError("F(x) = F(x'), so a residual has no scale; choose another baseline.")
-        value = abs(float(found.values.sum()) - (f_x - f_baseline)) / abs(f_x - f_baseline)
-        return Score("completeness", value, "lower", n_forwards=found.n_forwards)
+        value = abs(float(scored.values.sum()) - (f_x - f_baseline)) / abs(f_x - f_baseline)
+        return Score("completeness", value, "lower", n_forwards=scored.n_forwards)
 
 
 def _sets(removed: ArrayLike | None, n_perturbations: int, n_features: int, seed: int) -> NDArray[np.bool_]:
+    """The sets that the user gave, checked, or random ones."""
     if removed is None:
         shape = (whole(n_perturbations, "n_perturbations", 1, "infidelity"), n_features)
         return np.random.default_rng(seed).random(shape) < 0.5

@@ -1,4 +1,4 @@
-"""Do two runs, or two methods, say the same?"""
+"""Do two runs, or two methods, give the same attribution?"""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from typing import Literal, Unpack
 
 import numpy as np
 
+from gralis.api.signature import keywords_of
 from gralis.arrays import Array
-from gralis.checks import whole
+from gralis.checks import one_of, whole
 from gralis.errors import GralisError, bad
-from gralis.faithfulness.rerun import again, method_of
+from gralis.faithfulness.rerun import method_of, values_again
 from gralis.faithfulness.score import Score
-from gralis.faithfulness.scored_input import case, finite
-from gralis.methods.method import BUDGET, Method, Words
+from gralis.faithfulness.scored_input import ScoredInput, finite
+from gralis.methods.method import Method
+from gralis.methods.settings import BUDGET, SharedKeywords, SharedSettings
+
+__all__ = ["agreement", "rank_agreement", "stability"]
 
 Kind = Literal["spearman", "kendall", "top"]
 
 
+@keywords_of(SharedSettings)
 def stability(
     model: object,
     x: object,
@@ -27,25 +32,48 @@ def stability(
     method: str | Method,
     n_runs: int = 5,
     budget: int = BUDGET,
-    **asked: Unpack[Words],
+    **keywords: Unpack[SharedKeywords],
 ) -> Score:
-    """sqrt(mean squared distance between two runs / 2) / ||mean run||: run-to-run noise; lower is better.
+    """sqrt(mean squared distance between two runs / 2) / ||mean run||: the noise between runs; lower is better.
 
-    The attribution is one run, `method` makes n_runs - 1 more with the seeds after this one. 0: nothing is random.
+    The attribution counts as the first run. A value of 0 means that nothing is random.
+
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    attribution : Attribution, Explanation or array
+        What is scored: a result with `.values`, or an array with one number per feature or shaped like x.
+    method : str or callable
+        The method that made the attribution: a name in `gralis.methods.METHODS`, or a function with the signature of
+        a method. It runs n_runs - 1 times, with the seeds that follow `seed`.
+    n_runs : int, default=5
+        The number of runs, the attribution included; at least 2.
+    budget : int, default=1024
+        The budget of each run, which should be the budget of the attribution.
+
+    Returns
+    -------
+    Score
+        The noise, with the mean rank correlation of two runs as its note.
     """
-    if whole(n_runs, "n_runs", 1, "stability") < 2:
-        raise bad("n_runs", "stability", "a whole number >= 2", n_runs)
+    whole(n_runs, "n_runs", 2, "stability")
     run = method_of(method, "stability")
-    with case(stability, model, x, attribution, asked) as found:
-        more = [again(run, found, model, x, seed=found.seed + number, budget=budget) for number in range(1, n_runs)]
-        runs = np.stack([found.values, *more])
+    with ScoredInput.open(stability, model, x, attribution, keywords) as scored:
+        seeds = range(scored.seed + 1, scored.seed + n_runs)
+        more = [values_again(run, scored, model, x, seed=seed, budget=budget) for seed in seeds]
+        runs = np.stack([scored.values, *more])
         size = float(np.linalg.norm(runs.mean(0)))
         if size == 0:
             raise GralisError("The attribution is zero, so noise relative to it has no meaning.")
-        note = f"mean rank correlation of two runs {_mean_correlation(runs):.3f}"
+        correlation = float(np.mean([agreement(a, b) for a, b in combinations(runs, 2)]))
+        note = f"mean rank correlation of two runs {correlation:.3f}"
         return Score("stability", float(np.sqrt(runs.var(0, ddof=1).sum()) / size), "lower", note=note)
 
 
+@keywords_of(SharedSettings)
 def rank_agreement(
     model: object,
     x: object,
@@ -54,32 +82,50 @@ def rank_agreement(
     others: Sequence[object],
     kind: Kind = "spearman",
     k: int = 5,
-    **asked: Unpack[Words],
+    **keywords: Unpack[SharedKeywords],
 ) -> Score:
-    """How alike attributions order the features, the mean over `others`; higher is better.
+    """How similarly attributions order the features, as the mean over `others`; higher is better.
 
-    "spearman" and "kendall" are correlations of the signed values, "top" the share of the k largest that they have
-    in common.
+    Parameters
+    ----------
+    model : object
+        The model F. It is not called.
+    x : object
+        One input, without a batch axis.
+    attribution : Attribution, Explanation or array
+        What is scored: a result with `.values`, or an array with one number per feature or shaped like x.
+    others : sequence of Attribution, Explanation or array
+        The attributions that it is compared with, each with one number per feature.
+    kind : {"spearman", "kendall", "top"}, default="spearman"
+        The first two are rank correlations of the signed values. "top" is the share of the k largest values that two
+        attributions have in common.
+    k : int, default=5
+        How many of the largest values "top" compares.
 
+    Returns
+    -------
+    Score
+
+    Examples
+    --------
     >>> rank_agreement(lambda z: z.sum(1), np.ones(3), np.array([3.0, 2, 1]), others=[np.array([9.0, 5, 4])]).value
     1.0
     """
-    if kind not in ("spearman", "kendall", "top"):
-        raise bad("kind", "rank_agreement", "'spearman', 'kendall' or 'top'", repr(kind))
-    with case(rank_agreement, model, x, attribution, asked) as found:
-        allowed = f"a list of attributions of shape {found.values.shape}, all finite"
+    one_of(kind, ("spearman", "kendall", "top"), "kind", "rank_agreement")
+    with ScoredInput.open(rank_agreement, model, x, attribution, keywords) as scored:
+        allowed = f"a list of attributions of shape {scored.values.shape}, all finite"
         if not isinstance(others, Iterable):
             raise bad("others", "rank_agreement", allowed, repr(others))
         theirs = [finite(other, "others", "rank_agreement", allowed) for other in others]
-        if not theirs or any(values.shape != found.values.shape for values in theirs):
+        if not theirs or any(values.shape != scored.values.shape for values in theirs):
             raise bad("others", "rank_agreement", allowed, f"shapes {[values.shape for values in theirs]}")
         top = whole(k, "k", 1, "rank_agreement")
-        value = np.mean([agreement(found.values, values, kind, top) for values in theirs])
+        value = np.mean([agreement(scored.values, values, kind, top) for values in theirs])
         return Score(f"rank_agreement ({kind})", float(value), "higher")
 
 
 def agreement(a: Array, b: Array, kind: Kind = "spearman", k: int = 5) -> float:
-    """Of two attributions; 0 where one of them does not order the features at all."""
+    """The agreement of two attributions; 0 if one of them gives all features the same value."""
     if kind == "top":
         k = min(k, len(a))
         mine, theirs = (set(np.argsort(-values, kind="stable")[:k].tolist()) for values in (a, b))
@@ -90,7 +136,3 @@ def agreement(a: Array, b: Array, kind: Kind = "spearman", k: int = 5) -> float:
 
     correlation = stats.spearmanr if kind == "spearman" else stats.kendalltau
     return float(correlation(a, b).statistic)
-
-
-def _mean_correlation(runs: Array) -> float:
-    return float(np.mean([agreement(a, b) for a, b in combinations(runs, 2)]))

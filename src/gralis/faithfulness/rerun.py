@@ -6,13 +6,14 @@ import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import bad
-from gralis.faithfulness.scored_input import Case, finite
-from gralis.methods.method import BUDGET, Method
-from gralis.methods.several import METHODS
+from gralis.faithfulness.scored_input import ScoredInput, finite
+from gralis.methods import METHODS, Method
+
+__all__ = ["method_of", "values_again"]
 
 
 def method_of(method: str | Method, owner: str) -> Method:
-    """A method by its name, or a function with their signature."""
+    """A method by its name, or a function with the signature of a method."""
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
     if not isinstance(method, str) and callable(method):
@@ -21,22 +22,22 @@ def method_of(method: str | Method, owner: str) -> Method:
     raise bad("method", owner, allowed, repr(method))
 
 
-def again(
-    method: Method, found: Case, model: object, x: object, *, budget: int = BUDGET, seed: int | None = None
+def values_again(
+    method: Method, scored: ScoredInput, model: object, x: object, *, budget: int, seed: int | None = None
 ) -> Array:
-    """The method's values over the same features and for the same question, (n_features,)."""
-    made = method(
+    """The values of the method for this model and x, with the features, target and baseline of the scored input."""
+    attribution = method(
         model,
         x,
-        target=found.question.target,
-        baseline=found.question.baseline,
-        features=found.features,
-        seed=found.seed if seed is None else seed,
+        target=scored.settings.target,
+        baseline=scored.settings.baseline,
+        features=scored.features,
+        seed=scored.seed if seed is None else seed,
         budget=budget,
     )
-    n = found.features.n_features
+    n = scored.features.n_features
     allowed = f"one that returns one finite number for each of {n} features"
-    values = finite(made, "method", "a metric", allowed)
+    values = finite(attribution, "method", "a metric", allowed)
     if values.shape != (n,):
         raise bad("method", "a metric", allowed, f"shape {values.shape}")
     return values.astype(np.float64)

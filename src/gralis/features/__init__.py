@@ -1,7 +1,17 @@
-"""Features: which coordinates of x are switched together. Every coordinate belongs to exactly one feature."""
+"""Features: which coordinates of x are switched together. Every coordinate belongs to exactly one feature.
 
+coordinates    each coordinate is a feature
+groups         coordinates with the same integer label are a feature
+columns        the columns of a table, some of them merged
+channels       the indices of one axis
+grid           patches of an image
+slic           superpixels of an image; `slic_ensemble` makes several segmentations
+tokens         the tokens of a text
+windows        the windows of a time series
+"""
+
+from gralis.features.argument import resolve
 from gralis.features.features import Features
-from gralis.features.given import resolve
 from gralis.features.partitions import channels, columns, coordinates, groups
 from gralis.features.regions import grid, slic, slic_ensemble
 from gralis.features.sequences import tokens, windows

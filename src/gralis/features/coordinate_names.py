@@ -1,4 +1,4 @@
-"""Names of features: given one by one, or made on demand."""
+"""Names of features: a tuple of strings, or names of coordinates that are made when they are read."""
 
 from __future__ import annotations
 
@@ -12,11 +12,22 @@ import numpy as np
 from gralis.arrays import Shape, length
 from gralis.errors import bad
 
+__all__ = ["CoordinateNames", "checked_names"]
+
 
 @dataclass(frozen=True)
 class CoordinateNames(Sequence[str]):
-    """One name per coordinate, "x[0,1,2]", made on demand: 150 528 pixels cost nothing until a name is read.
+    """One name per coordinate, such as "x[0,1,2]", made when it is read: 150 528 pixels take no memory.
 
+    Parameters
+    ----------
+    prefixes : tuple of str
+        The name of every leaf of x.
+    shapes : tuple of tuple of int
+        The shape of every leaf.
+
+    Examples
+    --------
     >>> CoordinateNames(("x",), ((3, 224, 224),))[150527]
     'x[2,223,223]'
     """
@@ -43,8 +54,8 @@ class CoordinateNames(Sequence[str]):
         return f"{self.prefixes[leaf]}[{place}]" if place else self.prefixes[leaf]
 
 
-def checked(names: Sequence[str], n_features: int) -> Sequence[str]:
-    """The names as a tuple (or as they are, if made on demand), one per feature; the same name may occur twice."""
+def checked_names(names: Sequence[str], n_features: int) -> Sequence[str]:
+    """The names as a tuple, or as `CoordinateNames`, one per feature; the same name may occur twice."""
     n_names = length(names)
     if n_names != n_features:
         got = repr(names) if n_names is None else f"{n_names} names"
@@ -52,7 +63,7 @@ def checked(names: Sequence[str], n_features: int) -> Sequence[str]:
     if isinstance(names, CoordinateNames):
         return names
     for place, name in enumerate(names):
-        given: object = name
-        if given is None or (isinstance(given, float) and math.isnan(given)):  # a hole in a table's header
-            raise bad("names", "Features", "a name for every feature", f"{given} at place {place}")
+        value: object = name
+        if value is None or (isinstance(value, float) and math.isnan(value)):  # a hole in a table's header
+            raise bad("names", "Features", "a name for every feature", f"{value} at place {place}")
     return tuple(str(name) for name in names)

@@ -1,4 +1,4 @@
-"""Label arrays: integers that say, coordinate by coordinate, which feature owns it; reading, checking, fitting."""
+"""Label arrays: integers that say which feature owns each coordinate. They are read, checked and fitted to x here."""
 
 from __future__ import annotations
 
@@ -15,14 +15,27 @@ from gralis.arrays import Shape, describe, to_numpy
 from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
 
+__all__ = [
+    "Labels",
+    "as_labels",
+    "check_size",
+    "count_features",
+    "fit",
+    "flat",
+    "has_several_leaves",
+    "renumber",
+    "shape_of",
+    "shapes_of",
+]
+
 Labels: TypeAlias = NDArray[np.int64]
 
-MOST = 2**28  # coordinates of an input
+_MOST_COORDINATES = 2**28
 _MOST_AXES = 32
 
 
-def integers(labels: object, owner: str) -> Labels:
-    """One leaf's labels as a new, non-empty int64 array without negatives, or the sentence that says what is wrong."""
+def as_labels(labels: object, owner: str) -> Labels:
+    """The labels of one leaf as a new int64 array that is not empty and has no negative numbers."""
     allowed = "integers >= 0, shaped like x"
     try:
         array = to_numpy(labels)
@@ -39,10 +52,10 @@ def integers(labels: object, owner: str) -> Labels:
     return array
 
 
-def count(leaves: tuple[Labels, ...]) -> int:
-    """n_features = the largest label + 1, once it is sure that no label below it is missing.
+def count_features(leaves: tuple[Labels, ...]) -> int:
+    """n_features = the largest label + 1, provided that no label below it is missing.
 
-    >>> count((np.array([0, 3]), np.array([2])))
+    >>> count_features((np.array([0, 3]), np.array([2])))
     Traceback (most recent call last):
         ...
     gralis.errors.GralisError: Label 1 is missing: labels must be 0..3 without gaps; renumber with \
@@ -73,7 +86,7 @@ def renumber(leaves: tuple[Labels, ...]) -> tuple[Labels, ...]:
 
 
 def fit(labels: Labels, shape: Shape, owner: str = "groups") -> Labels:
-    """The labels repeated over x: they have its shape (axes of size 1 repeat), or only its last or first axes.
+    """The labels repeated over x: they have the shape of x (axes of size 1 repeat), or of its last or first axes only.
 
     >>> fit(np.array([0, 1]), (3, 2)).tolist()
     [[0, 1], [0, 1], [0, 1]]
@@ -95,8 +108,8 @@ def fit(labels: Labels, shape: Shape, owner: str = "groups") -> Labels:
     raise bad("labels", owner, allowed, f"labels of shape {labels.shape}")
 
 
-def several(labels: object) -> TypeGuard[Sequence[object]]:
-    """Whether these are labels of several leaves: a tuple that holds an array or a list, or a list of arrays."""
+def has_several_leaves(labels: object) -> TypeGuard[Sequence[object]]:
+    """Whether the labels are those of several leaves: a tuple that holds an array or a list, or a list of arrays."""
     if isinstance(labels, tuple):
         return any(getattr(leaf, "ndim", int(isinstance(leaf, tuple | list))) > 0 for leaf in labels)
     arrays = (np.ndarray, torch.Tensor)
@@ -104,7 +117,7 @@ def several(labels: object) -> TypeGuard[Sequence[object]]:
 
 
 def shapes_of(shape_or_x: object, owner: str) -> tuple[Shape, ...]:
-    """One shape per leaf, from a shape, an int, an array, or a tuple of these.
+    """The shape of every leaf, from a shape, an int, an array, or a tuple of these.
 
     >>> shapes_of((2, 3), "grid"), shapes_of(((2,), np.zeros((3, 1))), "grid"), shapes_of(5, "grid")
     (((2, 3),), ((2,), (3, 1)), ((5,),))
@@ -115,21 +128,21 @@ def shapes_of(shape_or_x: object, owner: str) -> tuple[Shape, ...]:
         shape_or_x = (shape_or_x,)
     if isinstance(shape_or_x, tuple | list):
         if all(is_whole(size, 1) for size in shape_or_x):
-            return (reasonable(tuple(int(size) for size in shape_or_x), owner),)
+            return (check_size(tuple(int(size) for size in shape_or_x), owner),)
         if not any(isinstance(part, Integral) for part in shape_or_x):
             return tuple(shape for part in shape_or_x for shape in shapes_of(part, owner))
     raise bad("shape", owner, "a shape with sizes >= 1, an array, or a tuple of these", describe(shape_or_x))
 
 
-def reasonable(shape: Shape, owner: str) -> Shape:
-    """The shape, if an array of it could exist: a slip of the keyboard should not fill the memory."""
-    if math.prod(shape) > MOST or len(shape) > _MOST_AXES:
-        raise bad("shape", owner, f"of at most {MOST} numbers on {_MOST_AXES} axes", describe(shape))
+def check_size(shape: Shape, owner: str) -> Shape:
+    """The shape, unless it is so large that it must be a typing error, which would fill the memory."""
+    if math.prod(shape) > _MOST_COORDINATES or len(shape) > _MOST_AXES:
+        raise bad("shape", owner, f"of at most {_MOST_COORDINATES} numbers on {_MOST_AXES} axes", describe(shape))
     return shape
 
 
 def shape_of(shape_or_x: object, owner: str) -> Shape:
-    """The shape of x where x must be one array with at least one axis."""
+    """The shape of x, which must be one array with at least one axis."""
     shapes = shapes_of(shape_or_x, owner)
     if len(shapes) != 1 or not shapes[0]:
         raise bad("shape", owner, "the shape of one array with at least one axis", describe(shape_or_x))

@@ -10,20 +10,41 @@ import numpy as np
 from gralis.arrays import Shape, describe, length
 from gralis.checks import is_whole
 from gralis.errors import bad
-from gralis.features.coordinate_names import CoordinateNames, checked
+from gralis.features.coordinate_names import CoordinateNames, checked_names
 from gralis.features.features import Features
-from gralis.features.labels import count, fit, integers, renumber, several, shape_of, shapes_of
+from gralis.features.labels import (
+    as_labels,
+    count_features,
+    fit,
+    has_several_leaves,
+    renumber,
+    shape_of,
+    shapes_of,
+)
+
+__all__ = ["channels", "columns", "coordinates", "groups", "one_per_coordinate"]
 
 
 def coordinates(shape_or_x: object, names: Sequence[str] | None = None) -> Features:
-    """Each coordinate is its own feature: labels = 0, 1, 2, ... in C order, leaf after leaf.
+    """Each coordinate is a feature: labels = 0, 1, 2, ... in C order, leaf after leaf.
 
-    Takes a shape, an array, or a tuple of either (several leaves, named "x0[...]", "x1[...]").
+    Parameters
+    ----------
+    shape_or_x : int, tuple of int, array, or a tuple of them
+        The shape of x, or x itself. A tuple of shapes or arrays stands for an x of several leaves.
+    names : sequence of str, optional
+        One name per coordinate; by default "x[0,1]", with several leaves "x0[...]", "x1[...]".
 
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
     >>> coordinates((2, 2)).names[3], coordinates(np.zeros(4)), coordinates(((2,), (3, 1))).names[2]
     ('x[1,1]', Features(coordinates, 4 features over (4,)), 'x1[0,0]')
     """
-    return of_shapes(shapes_of(shape_or_x, "coordinates"), names, None)
+    return one_per_coordinate(shapes_of(shape_or_x, "coordinates"), names, None)
 
 
 def groups(
@@ -31,17 +52,31 @@ def groups(
 ) -> Features:
     """Features from integer labels: coordinates with the same label are one feature.
 
-    `shape`: the shape of x, when the labels have only its spatial part: they are repeated over the channel axes,
-    first (3, 224, 224) or last (224, 224, 3). A tuple of arrays labels several leaves, in one common numbering.
-    Labels with gaps raise, unless `relabel=True`, which renumbers them in increasing order.
+    Parameters
+    ----------
+    labels : array of int, or a tuple of them
+        The label of every coordinate, 0, 1, 2, ... without gaps. A tuple of arrays labels several leaves with one
+        common numbering.
+    names : sequence of str, optional
+        One name per feature; by default "group 0", "group 1", ...
+    shape : tuple of int, array, or a tuple of them, optional
+        The shape of x, if the labels have only its spatial part. They are then repeated over the channel axes,
+        which are the first axes of x, as in (3, 224, 224), or the last ones, as in (224, 224, 3).
+    relabel : bool, default=False
+        Whether labels with gaps are renumbered in increasing order instead of being refused.
 
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
     >>> groups([[0, 1], [0, 1]], names=["left", "right"], shape=(3, 2, 2)).sizes.tolist()
     [6, 6]
     >>> groups([10, 30, 30], relabel=True).labels[0].tolist()
     [0, 1, 1]
     """
-    parts = labels if several(labels) else (labels,)
-    leaves = tuple(integers(leaf, "groups") for leaf in parts)
+    leaves = tuple(as_labels(leaf, "groups") for leaf in (labels if has_several_leaves(labels) else (labels,)))
     if shape is not None:
         shapes = shapes_of(shape, "groups")
         if len(shapes) != len(leaves):
@@ -50,7 +85,7 @@ def groups(
     if relabel:
         leaves = renumber(leaves)
     if names is None:
-        names = [f"group {i}" for i in range(count(leaves))]
+        names = [f"group {i}" for i in range(count_features(leaves))]
     return Features(leaves, names, "groups")
 
 
@@ -59,10 +94,24 @@ def columns(
     groups: Mapping[str, Sequence[str]] | None = None,
     discrete: Sequence[int | str] = (),
 ) -> Features:
-    """A table row (n,): one feature per column; `groups` merges columns (one-hot codes) into one feature.
+    """The features of a table row (n_columns,): one per column, or one per group of columns.
 
-    `discrete` features (categories, one-hot groups) jump from x' to x, all others move along the ray.
+    Parameters
+    ----------
+    names : sequence of str
+        The names of all columns, in the order of x.
+    groups : mapping of str to sequence of str, optional
+        Columns that are merged into one feature, for example the columns of a one-hot code, by the name of the feature.
+    discrete : sequence of int or str, default=()
+        The numbers or names of features that jump from x' to x, such as categories and one-hot groups. All others move
+        along the ray.
 
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
     >>> row = columns(["age", "red", "blue"], groups={"color": ["red", "blue"]})
     >>> row.names, row.labels[0].tolist()
     (('age', 'color'), [0, 1, 1])
@@ -71,7 +120,7 @@ def columns(
         raise bad("names", "columns", "a non-empty list of column names", repr(names))
     if groups is not None and not isinstance(groups, Mapping):
         raise bad("groups", "columns", "a mapping group -> non-empty list of columns", describe(groups))
-    names = checked(names, len(names))
+    names = checked_names(names, len(names))
     owner: dict[str, str] = {}  # column -> its group
     for group, members in (groups or {}).items():
         if not length(members):
@@ -82,28 +131,44 @@ def columns(
             if column in owner:
                 raise bad("groups", "columns", "such that no column is named twice", repr(column))
             owner[column] = str(group)
-    # A feature stands where its first column stands; ungrouped columns stay apart even if they share a name.
+    # A feature takes the place of its first column. Columns without a group stay apart even if they share a name.
     keys = [("group", owner[str(c)]) if str(c) in owner else (i, str(c)) for i, c in enumerate(names)]
     number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    found = Features((np.array([number[key] for key in keys]),), [name for _, name in number], "columns")
-    return found if length(discrete) == 0 else found.jumping(discrete)
+    features = Features((np.array([number[key] for key in keys]),), [name for _, name in number], "columns")
+    return features if length(discrete) == 0 else features.jumping(discrete)
 
 
 def channels(shape: object, axis: int = 0, names: Sequence[str] | None = None) -> Features:
     """One feature per index of one axis.
 
+    Parameters
+    ----------
+    shape : tuple of int or array
+        The shape of x, or x itself.
+    axis : int, default=0
+        The axis whose indices are the features.
+    names : sequence of str, optional
+        One name per index; by default "channel 0", "channel 1", ...
+
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
     >>> channels((3, 8, 8), names=["red", "green", "blue"]).sizes.tolist()
     [64, 64, 64]
     """
     full = shape_of(shape, "channels")
-    if not is_whole(axis, -len(full)) or axis >= len(full):
+    if not is_whole(axis, -len(full), len(full) - 1):
         raise bad("axis", "channels", f"an axis of a shape {full}", repr(axis))
     numbers = np.arange(full[axis]).reshape([-1 if i == axis % len(full) else 1 for i in range(len(full))])
     names = [f"channel {i}" for i in range(full[axis])] if names is None else names
     return Features((np.broadcast_to(numbers, full),), names, "channels", {"axis": int(axis)})
 
 
-def of_shapes(shapes: tuple[Shape, ...], names: Sequence[str] | None, keys: Sequence[str] | None) -> Features:
+def one_per_coordinate(shapes: tuple[Shape, ...], names: Sequence[str] | None, keys: Sequence[str] | None) -> Features:
+    """Each coordinate of leaves of these shapes is a feature; `keys` are the names of the leaves."""
     prefixes = tuple(keys or (("x",) if len(shapes) == 1 else (f"x{i}" for i in range(len(shapes)))))
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     labels = tuple(np.arange(e - math.prod(s), e).reshape(s) for e, s in zip(ends, shapes, strict=True))

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from gralis.arrays import to_numpy
-from gralis.checks import is_whole
+from gralis.arrays import ChannelAxis, to_numpy
+from gralis.checks import is_whole, whole
 from gralis.errors import bad
 from gralis.features.features import Features
 from gralis.features.labels import fit, shape_of
-from gralis.features.superpixels import ChannelAxis, segment
+from gralis.features.superpixels import segment
+
+__all__ = ["grid", "slic", "slic_ensemble"]
 
 
 def grid(shape: object, patch: int | Sequence[int]) -> Features:
-    """Patches over the last axes, shared by the channel axes before them; patches at the far edge may be smaller.
+    """Rectangular patches over the last axes of x, which span all axes before them (the channels).
 
-    `patch`: an int (square, last two axes; last one of a 1-D x), or one int per axis: (h, w), (d, h, w), (t,).
+    Patches at the far edge may be smaller.
 
+    Parameters
+    ----------
+    shape : tuple of int or array
+        The shape of x, or x itself.
+    patch : int or sequence of int
+        The side of a patch. An int makes squares on the last two axes of x, or intervals if x has one axis. A sequence
+        has one side for each of the last axes: (h, w), (d, h, w) or (t,).
+
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
     >>> quarters = grid((3, 4, 4), 2)
     >>> quarters.names, quarters.labels[0][0, 0].tolist()
     (('r0c0', 'r0c1', 'r1c0', 'r1c1'), [0, 0, 1, 1])
@@ -48,25 +64,46 @@ def slic(
     start_label: int = 0,
     shape: object = None,
 ) -> Features:
-    """Superpixels: about `n_segments` connected regions of similar colour (scikit-image's SLIC), over all channels.
+    """Superpixels: connected regions of similar colour (scikit-image's SLIC), which span all channels.
 
-    `image`: array or tensor, HWC, CHW or grey HW; "auto" takes a first or last axis of size 1, 3 or 4 for the
-    channels; None: no channels (grey, or a volume). Values are stretched from [min, max] to [0, 1]; RGB is compared
-    in Lab, anything else on [0, 100], so that `compactness` means the same. `shape`: the shape of x when its layout
-    differs from the image's. Regions are named from `start_label` on; labels always start at 0.
+    Pixels are stretched from [min, max] to [0, 1]. RGB is compared in Lab, anything else on [0, 100], so that
+    `compactness` means the same for both. Needs scikit-image (`pip install gralis[image]`).
 
+    Parameters
+    ----------
+    image : array or tensor
+        The image, HWC, CHW or grey HW, or a volume.
+    n_segments : int, default=30
+        About how many regions there will be.
+    compactness : float, default=50
+        How much nearness counts beside similarity of colour. Large values make square regions.
+    sigma : float, default=0
+        The width, in pixels, of a Gaussian blur before the segmentation.
+    channel_axis : int, 'auto' or None, default='auto'
+        The axis of the channels. 'auto' takes the first or last axis if exactly one of them has size 1, 3 or 4; None
+        means that there are no channels.
+    start_label : int, default=0
+        The number in the name of the first region. Labels always start at 0.
+    shape : tuple of int or array, optional
+        The shape of x, if its layout differs from that of the image.
+
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
     >>> ramp = np.repeat(np.linspace(0, 1, 32)[None], 32, axis=0)
     >>> slic(ramp, n_segments=4, shape=(3, 32, 32))
     Features(slic, 4 features over (3, 32, 32))
     """
-    if not is_whole(start_label, 0):
-        raise bad("start_label", "slic", "an int >= 0", repr(start_label))
+    whole(start_label, "start_label", 0, "slic")
     regions, axis = segment(image, n_segments, compactness, sigma, channel_axis)
     if shape is not None:
         labels = fit(regions, shape_of(shape, "slic"), "slic")
-    else:  # not `fit`, which would guess: the image itself says where its channels are
-        once = regions if axis is None else np.expand_dims(regions, axis)
-        labels = np.broadcast_to(once, to_numpy(image).shape)
+    else:  # not `fit`, which would have to guess where the channels are
+        flat = regions if axis is None else np.expand_dims(regions, axis)
+        labels = np.broadcast_to(flat, to_numpy(image).shape)
     names = [f"region {i + start_label}" for i in range(int(regions.max()) + 1)]
     meta = {"n_segments": int(n_segments), "compactness": float(compactness), "sigma": float(sigma)}
     return Features((labels,), names, "slic", {**meta, "segments_shape": list(regions.shape)})
@@ -76,18 +113,40 @@ def slic_ensemble(
     image: object,
     n_segments: Sequence[int] = (20, 30, 45),
     compactness: float | Sequence[float] = 50,
-    **options: Any,
+    *,
+    sigma: float = 0,
+    channel_axis: ChannelAxis = "auto",
+    start_label: int = 0,
+    shape: object = None,
 ) -> list[Features]:
-    """Superpixels at several sizes (and compactnesses): levels for `gralis.multiscale`, which averages over them.
+    """Superpixels of several sizes and compactnesses: levels for `gralis.multiscale`, which averages over them.
 
-    The variance between them, on the result, says how much the choice of segmentation decides.
+    The variance between the levels shows how much depends on the choice of the segmentation.
 
+    Parameters
+    ----------
+    image : array or tensor
+        As for `slic`.
+    n_segments : sequence of int, default=(20, 30, 45)
+        The numbers of regions.
+    compactness : float or sequence of float, default=50
+        One compactness or several; every one is combined with every number of regions.
+    sigma, channel_axis, start_label, shape
+        As for `slic`.
+
+    Returns
+    -------
+    list of Features
+
+    Examples
+    --------
     >>> ramp = np.repeat(np.linspace(0, 1, 32)[None], 32, axis=0)
-    >>> [one.n_features for one in slic_ensemble(ramp, (4, 16))]
+    >>> [level.n_features for level in slic_ensemble(ramp, (4, 16))]
     [4, 16]
     """
     sizes = list(n_segments) if isinstance(n_segments, Sequence) else [n_segments]
-    tightness = list(compactness) if isinstance(compactness, Sequence) else [compactness]
-    if len(sizes) * len(tightness) < 2:
+    compactnesses = list(compactness) if isinstance(compactness, Sequence) else [compactness]
+    if len(sizes) * len(compactnesses) < 2:
         raise bad("n_segments", "slic_ensemble", "at least two numbers of regions", repr(n_segments))
-    return [slic(image, size, tight, **options) for size in sizes for tight in tightness]
+    pairs = itertools.product(sizes, compactnesses)
+    return [slic(image, *pair, sigma, channel_axis, start_label, shape) for pair in pairs]

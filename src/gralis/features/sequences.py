@@ -7,17 +7,34 @@ from collections.abc import Sequence
 import numpy as np
 
 from gralis.arrays import to_numpy
-from gralis.checks import is_whole
+from gralis.checks import whole
 from gralis.errors import bad
 from gralis.features.features import Features
-from gralis.features.labels import integers, reasonable
+from gralis.features.labels import as_labels, check_size
+
+__all__ = ["tokens", "windows"]
 
 
 def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = None) -> Features:
-    """One feature per token of a sequence, whatever the width of its embedding: for `layer=` on an embedding layer.
+    """One feature per token of a sequence, whatever the width of its embedding.
 
-    Names come from `names`, from `tokenizer.convert_ids_to_tokens(ids)` (transformers), or are the ids themselves.
+    Use it together with `explain(layer=...)` on an embedding layer.
 
+    Parameters
+    ----------
+    ids : sequence of int
+        The token ids of one sequence, special tokens and padding included.
+    tokenizer : object, optional
+        A tokenizer with `convert_ids_to_tokens`, as in transformers, which names the tokens.
+    names : sequence of str, optional
+        One name per token. Without `names` and `tokenizer` the ids are the names.
+
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
     >>> tokens([101, 7592, 102], names=["[CLS]", "hello", "[SEP]"])
     Features(tokens, 3 features over (3,))
     """
@@ -28,7 +45,7 @@ def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = 
     if shape is None or len(shape) != 1:
         got = "sequences of different lengths" if shape is None else f"shape {shape}"
         raise bad("ids", "tokens", "one sequence of token ids, (length,)", got, "Several are explained one by one.")
-    numbers = integers(ids, "tokens")
+    numbers = as_labels(ids, "tokens")
     if names is None:
         convert = getattr(tokenizer, "convert_ids_to_tokens", None)
         if tokenizer is not None and not callable(convert):
@@ -38,18 +55,32 @@ def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = 
 
 
 def windows(length: int, width: int, channels: int | None = None) -> Features:
-    """A time series (length,), or (channels, length): one feature per window of `width` steps, over all channels.
+    """One feature per window of a time series, (length,) or (channels, length); windows span all channels.
 
+    Parameters
+    ----------
+    length : int
+        The number of steps of the series.
+    width : int
+        The number of steps of a window; the last window may be shorter.
+    channels : int, optional
+        The number of channels, if x has the shape (channels, length).
+
+    Returns
+    -------
+    Features
+
+    Examples
+    --------
     >>> windows(10, 4).names, windows(10, 4, channels=2).sizes.tolist()
     (('t0-3', 't4-7', 't8-9'), [8, 8, 4])
     """
-    for value, name in ((length, "length"), (width, "width"), (1 if channels is None else channels, "channels")):
-        if not is_whole(value, 1):
-            raise bad(name, "windows", "an int >= 1", repr(value))
-    reasonable((int(channels or 1), int(length)), "windows")
+    length, width = whole(length, "length", 1, "windows"), whole(width, "width", 1, "windows")
+    n_rows = 1 if channels is None else whole(channels, "channels", 1, "windows")
+    check_size((n_rows, length), "windows")
     width = min(width, length)
     steps = np.arange(length) // width
     labels = steps if channels is None else np.broadcast_to(steps, (channels, length))
     starts = range(0, length, width)
     names = [f"t{start}-{min(start + width, length) - 1}" for start in starts]
-    return Features((labels,), names, "windows", {"width": int(width)})
+    return Features((labels,), names, "windows", {"width": width})

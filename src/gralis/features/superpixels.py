@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
-from typing import Literal, TypeAlias
-
 import numpy as np
 
-from gralis.arrays import Shape, describe, to_numpy
-from gralis.checks import is_whole
+from gralis.arrays import ChannelAxis, Shape, describe, to_numpy
+from gralis.checks import is_whole, non_negative, positive, whole
 from gralis.errors import GralisError, bad
 from gralis.features.labels import Labels
 
-ChannelAxis: TypeAlias = int | Literal["auto"] | None
+__all__ = ["segment"]
 
 
 def segment(
     image: object, n_segments: int, compactness: float, sigma: float, channel_axis: ChannelAxis
 ) -> tuple[Labels, int | None]:
-    """The region of every pixel, numbered 0, 1, 2, ..., shaped like the spatial axes; and the channel axis found.
+    """The region of every pixel, numbered 0, 1, 2, ... and shaped like the spatial axes, and the channel axis.
 
     >>> black_and_white = np.repeat([[0, 0, 0, 0, 1, 1, 1, 1]], 4, axis=0)
     >>> segment(black_and_white, 2, 1.0, 0.0, "auto")[0][0].tolist()
     [0, 0, 0, 0, 1, 1, 1, 1]
     """
-    if not is_whole(n_segments, 1):
-        raise bad("n_segments", "slic", "an int >= 1", repr(n_segments))
-    if not isinstance(compactness, Real) or not 0 < compactness < math.inf:
-        raise bad("compactness", "slic", "a float > 0", repr(compactness))
-    if not isinstance(sigma, Real) or not 0 <= sigma < math.inf:
-        raise bad("sigma", "slic", "a float >= 0", repr(sigma))
+    whole(n_segments, "n_segments", 1, "slic")
+    positive(compactness, "compactness", "slic")
+    non_negative(sigma, "sigma", "slic")
     try:
         pixels = to_numpy(image)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -47,11 +40,11 @@ def segment(
         from skimage.segmentation import slic  # here, because scikit-image is an extra
     except ImportError as error:
         raise GralisError("slic needs scikit-image: pip install gralis[image].") from error
-    # Stretched here, in float64, as newer scikit-image does itself: the same regions for any dtype and version.
+    # Stretched in float64, as newer versions of scikit-image do, so that regions depend on neither dtype nor version.
     pixels = pixels.astype(np.float64)
     pixels = (pixels - pixels.min()) / (np.ptp(pixels) or 1.0)
     pixels = pixels[..., None] if axis is None else np.moveaxis(pixels, axis, -1)
-    # Lab runs to 100 and grey to 1: unscaled, the default compactness would cut a grey image into plain squares.
+    # Lab runs to 100 and grey to 1: without the scale the default compactness would cut a grey image into squares.
     scale = 1 if pixels.shape[-1] == 3 else 100
     regions = slic(pixels, n_segments, compactness / scale, sigma=sigma, start_label=0, channel_axis=-1)
     return np.unique(regions, return_inverse=True)[1].reshape(spatial), axis
@@ -64,8 +57,8 @@ def _channel_axis(shape: Shape, axis: ChannelAxis) -> int | None:
         ends = [i for i in (0, len(shape) - 1) if shape[i] in (1, 3, 4)]
         if len(ends) == 1:
             return ends[0]
-        allowed = "given when not exactly one of the first and last axes has size 1, 3 or 4"
+        allowed = "given unless exactly one of the first and last axes has size 1, 3 or 4"
         raise bad("channel_axis", "slic", allowed, f"'auto' for shape {shape}", "None means no channels.")
-    if not is_whole(axis, -len(shape)) or axis >= len(shape):
+    if not is_whole(axis, -len(shape), len(shape) - 1):
         raise bad("channel_axis", "slic", f"'auto', None or an axis of shape {shape}", repr(axis))
     return axis % len(shape)

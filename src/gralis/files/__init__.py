@@ -1,1 +1,10 @@
-"""Explanations and pictures as files."""
+"""Explanations and pictures in files.
+
+archive   an explanation in one `.gralis` file
+images    pictures as inputs of a network
+"""
+
+from gralis.files.archive import load, save
+from gralis.files.images import Preprocessing
+
+__all__ = ["Preprocessing", "load", "save"]

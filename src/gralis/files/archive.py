@@ -1,92 +1,58 @@
-"""An explanation in one `.gralis` file: arrays and JSON, no pickle; it comes back bit for bit, without the model."""
+"""An explanation in one `.gralis` file of arrays and JSON. It is read back bit for bit, without the model."""
 
 from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.arrays import Array, Masks
 from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError
-from gralis.estimators import Estimate
+from gralis.estimators import FOLDED, Design, Estimate, by_name
 from gralis.evaluation.cost import Cost
 from gralis.features import Features
 from gralis.features.coordinate_names import CoordinateNames
-from gralis.kernels import Gaussian, Kernel, MaskKernel, SizeKernel, Uniform
-from gralis.laws import Law
+from gralis.kernels import Kernel, from_dict, to_dict
 from gralis.ledger import FoldedLedger, Ledger
 from gralis.results.explanation import Explanation
+from gralis.results.result import InputForm
 from gralis.storage.container import put_arrays, read_arrays, write_arrays
+from gralis.storage.embedded import archive_of
+from gralis.storage.json_values import plain
+
+__all__ = ["load", "save", "to_bytes"]
 
 KIND = "explanation"
-_SHOWN = 4  # weights in the repr of a table of sizes
 
 Arrays = dict[str, NDArray[Any]]
 Meta = dict[str, Any]
 
 
-@dataclass(frozen=True, repr=False)
-class TableOfSizes:
-    """The function of a SizeKernel after loading: its weights on the sizes 0 .. n - 1.
-
-    >>> table = TableOfSizes((1.0, 0.5, 0.25))
-    >>> table(2), SizeKernel(table)
-    (0.25, SizeKernel(fn=TableOfSizes(1, 0.5, 0.25)))
-    """
-
-    weights: tuple[float, ...]
-
-    def __call__(self, size: int) -> float:
-        if not 0 <= size < len(self.weights):
-            raise GralisError(
-                f"This size kernel was loaded from a file, which holds its weights for the sizes "
-                f"0 .. {len(self.weights) - 1} only; size {size} is not among them."
-            )
-        return self.weights[size]
-
-    def __repr__(self) -> str:
-        shown = [f"{weight:g}" for weight in self.weights[:_SHOWN]]
-        rest = [f"... {len(self.weights)} sizes"] if len(self.weights) > _SHOWN else []
-        return f"TableOfSizes({', '.join(shown + rest)})"
-
-
-@dataclass(frozen=True)
-class Forgotten:
-    """A kernel that was Python code, which no file can hold: the values stay, new weights need the kernel itself.
-
-    >>> Forgotten("my_kernel")
-    Forgotten(name='my_kernel')
-    """
-
-    name: str
-
-    def bind(self, squared_distance: Array) -> Law:
-        self._refuse()
-
-    def log_weight(self, masks: Masks, squared_distance: Array) -> Array:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise GralisError(
-            f"The kernel {self.name} was Python code, which a file cannot hold; give it again: "
-            f"explanation.with_kernel(kernel)."
-        )
-
-
 def save(explanation: Explanation, path: str | Path) -> Path:
-    """Write everything but the model to one file, atomically; `load` reads it back."""
+    """Write everything but the model to one file, which appears whole or not at all; `load` reads it back.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What is saved.
+    path : str or Path
+        The file to be written, by convention with the ending .gralis.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
     return write_arrays(path, *_contents(explanation))
 
 
 def to_bytes(explanation: Explanation) -> bytes:
-    """What `save` would write."""
+    """The bytes that `save` writes."""
     stream = io.BytesIO()
     put_arrays(stream, *_contents(explanation))
     return stream.getvalue()
@@ -118,25 +84,44 @@ def _contents(e: Explanation) -> tuple[Arrays, Meta]:
         "complete": e.complete,
         "reached": e.reached,
         "price": e.price,
-        "leaf_keys": e.leaf_keys,
-        "several_leaves": e.several_leaves,
+        "leaf_keys": e.form.keys,
+        "several_leaves": e.form.several,
     }
-    if isinstance(e.ledger, FoldedLedger):
-        arrays |= {f"folded.{name}": getattr(e.ledger, name) for name in ("rays", "weights", "blocks")}
+    rows = e.ledger.kept_rows
+    if rows is not None:
+        arrays |= {f"ledger.{name}": column for name, column in rows.arrays().items()}
+    else:
+        folded = cast(FoldedLedger, e.ledger)
+        arrays |= {f"folded.{name}": getattr(folded, name) for name in ("rays", "weights", "blocks")}
         meta["folded_kernels"] = [
             _describe_kernel(kernel, e.n_features, f"folded.kernel.{i}", arrays)
-            for i, kernel in enumerate(e.ledger.kernels)
+            for i, kernel in enumerate(folded.kernels)
         ]
-    else:
-        arrays |= {f"ledger.{name}": column for name, column in e.ledger.arrays().items()}
     return arrays, plain(meta)
 
 
 def load(path: str | Path) -> Explanation:
-    """The explanation in a file, as it was saved; the ledger stays on disk until it is used, the model is not there.
+    """The explanation in a file, as it was saved, without the model.
 
-    A report (HTML, or its JSON) will do as well: it holds the saved explanation.
+    The ledger stays on disk until it is used.
 
+    Parameters
+    ----------
+    path : str or Path
+        A file that `Explanation.save` wrote, or a report (HTML or JSON), which holds the saved explanation.
+
+    Returns
+    -------
+    Explanation
+        The same numbers, bit for bit. What needs the model, such as more rays, needs `gralis.replay`.
+
+    Raises
+    ------
+    GralisError
+        If the file is truncated, altered, or of another kind.
+
+    Examples
+    --------
     >>> import gralis, tempfile, torch
     >>> explanation = gralis.explain(lambda z: z.prod(1), torch.ones(3))
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -162,8 +147,6 @@ def _is_text(path: str | Path) -> bool:
 
 def _inside_report(path: str | Path) -> tuple[Arrays, Meta]:
     """The explanation inside a report, in memory."""
-    from gralis.storage.embedded import archive_of  # here, because a report is made of explanations
-
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "explanation.gralis"
         file.write_bytes(archive_of(path))
@@ -172,26 +155,31 @@ def _inside_report(path: str | Path) -> tuple[Arrays, Meta]:
 
 
 def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
-    own = {name: np.array(array) for name, array in arrays.items() if not name.startswith(("ledger.", "folded."))}
+    small = {name: np.array(array) for name, array in arrays.items() if not name.startswith(("ledger.", "folded."))}
     leaf_keys = meta["leaf_keys"]
     return Explanation(
-        estimate=Estimate(own["values"], own["departures"], meta["method"], meta["exact"], own["carriers"]),
-        kernel=_kernel(meta["kernel"], "kernel", own),
+        estimate=Estimate(small["values"], small["departures"], meta["method"], meta["exact"], small["carriers"]),
+        design=_design(meta, small),
         ledger=_ledger(arrays, meta),
-        features=_features(meta["features"], own),
+        features=_features(meta["features"], small),
         f_x=meta["f_x"],
-        f_baselines=own["f_baselines"],
-        endpoints=_endpoints(own, len(meta["features"]["shapes"])),
-        squared_distance=own["squared_distance"],
+        f_baselines=small["f_baselines"],
+        endpoints=_endpoints(small, len(meta["features"]["shapes"])),
         cost=Cost(**meta["cost"]),
         plan=meta["plan"],
         provenance=meta["provenance"],
         complete=meta["complete"],
         reached=meta["reached"],
         price=meta["price"],
-        leaf_keys=None if leaf_keys is None else tuple(leaf_keys),
-        several_leaves=meta["several_leaves"],
+        form=InputForm(None if leaf_keys is None else tuple(leaf_keys), meta["several_leaves"]),
     )
+
+
+def _design(meta: Meta, arrays: Arrays) -> Design:
+    """How the ledger is read."""
+    estimator = FOLDED if "folded_kernels" in meta else by_name(meta["plan"]["estimator"])
+    kernel = _kernel(meta["kernel"], "kernel", arrays)
+    return Design(kernel, arrays["squared_distance"], arrays["baseline_weights"], estimator)
 
 
 def _endpoints(arrays: Arrays, n_leaves: int) -> Endpoints:
@@ -227,58 +215,11 @@ def _features(known: Meta, arrays: Arrays) -> Features:
 
 def _describe_kernel(kernel: Kernel, n_features: int, name: str, arrays: Arrays) -> Meta:
     """The kernel in plain values; a table of weights goes to `arrays` under this name."""
-    if type(kernel) is Uniform:  # not isinstance: a user's subclass may weigh differently
-        return {"type": "uniform"}
-    if type(kernel) is Gaussian:
-        return {"type": "gaussian", "sigma": kernel.sigma, "distance": kernel.distance}
-    if type(kernel) is SizeKernel:
-        fn = kernel.fn
-        weights = fn.weights if isinstance(fn, TableOfSizes) else [float(fn(size)) for size in range(n_features)]
-        arrays[name] = np.array(weights)
-        return {"type": "sizes"}
-    if isinstance(kernel, Forgotten):
-        return {"type": "forgotten", "name": kernel.name}
-    code = kernel.fn if isinstance(kernel, MaskKernel) else kernel
-    return {"type": "forgotten", "name": getattr(code, "__qualname__", repr(code))}
+    values = to_dict(kernel, n_features)
+    if values["type"] == "sizes":
+        arrays[name] = np.array(values.pop("weights"))
+    return values
 
 
-def _kernel(known: Meta, name: str, arrays: Arrays) -> Kernel:
-    match known["type"]:
-        case "uniform":
-            return Uniform()
-        case "gaussian":
-            return Gaussian(known["sigma"], known["distance"])
-        case "sizes":
-            return SizeKernel(TableOfSizes(tuple(arrays[name].tolist())))
-        case "forgotten":
-            return Forgotten(known["name"])
-        case other:
-            raise ValueError(f"a kernel of type {other!r}")
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON can hold it: NumPy numbers and arrays made plain, anything unknown by its repr."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value)
-    return value if value is None or isinstance(value, str) else repr(value)
-
-
-def strict(value: Any) -> Any:
-    """`plain`, with null for what is not a finite number: JSON has none."""
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): strict(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
-        return strict(value.tolist())
-    return [strict(each) for each in value] if isinstance(value, list | tuple) else plain(value)
+def _kernel(values: Meta, name: str, arrays: Arrays) -> Kernel:
+    return from_dict({**values, "weights": arrays[name].tolist()} if values["type"] == "sizes" else values)

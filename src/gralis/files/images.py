@@ -1,4 +1,4 @@
-"""Pictures from files: upright, of a sane size, cut to a square centre and normalised as the network expects."""
+"""Pictures from files: turned upright, limited in size, cropped to the centre, and normalised for the network."""
 
 from __future__ import annotations
 
@@ -16,19 +16,26 @@ from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
 
+__all__ = ["IMAGENET_MEAN", "IMAGENET_STD", "Preprocessing"]
+
 #: The means and deviations that networks trained on ImageNet expect, for red, green and blue in [0, 1].
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 MOST_PIXELS = 64_000_000  # more is a mistake or a decompression bomb
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"})
-_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # none that runs another program to be read
+_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # none of them is read by running another program
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")  # 8 bits per channel
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The largest centred part of the picture with the shape (height, width), scaled; then (value - mean) / std.
+    """Crops a picture to its largest centred part with the shape (height, width), scales it, then (value - mean) / std.
 
-    One number in mean and std: a grey picture with one channel; three: red, green, blue.
+    Parameters
+    ----------
+    height, width : int, default=224
+        The size of the result in pixels.
+    mean, std : tuple of float, default=those of ImageNet
+        For values in [0, 1]: one number for grey pictures with one channel, three for red, green and blue.
     """
 
     height: int = 224
@@ -43,14 +50,14 @@ class Preprocessing:
             raise GralisError(f"std must be > 0 and mean finite. Got {self.std} and {self.mean}.")
 
     def picture(self, path: Path) -> Array:
-        """(height, width, channels), values in [0, 1]."""
+        """The cropped and scaled picture in a file, (height, width, channels), with values in [0, 1]."""
         small = self._cut(_open(path, "L" if len(self.mean) == 1 else "RGB"))
         return (np.asarray(small, dtype=np.float64) / 255).reshape(self.height, self.width, -1)
 
     def mask(self, path: Path, picture: Path) -> NDArray[np.bool_]:
-        """(height, width): where at least half of a pixel is marked, by any colour but black, over this picture."""
+        """An annotation of a picture, (height, width): true where at least half of a pixel is not black."""
         marks, size = _open(path, "RGB"), _open(picture, "L").size
-        from PIL import Image  # it is there: these were opened
+        from PIL import Image  # cannot fail, because the pictures were opened
 
         if marks.size != size:
             raise GralisError(
@@ -61,25 +68,25 @@ class Preprocessing:
         return np.asarray(np.asarray(self._cut(full)) >= 128)
 
     def _cut(self, image: Any) -> Any:
-        """The centred part, scaled."""
+        """The centred part of an image, scaled."""
         scale = min(image.width / self.width, image.height / self.height)
         width, height = min(scale * self.width, image.width), min(scale * self.height, image.height)  # despite rounding
         left, top = (image.width - width) / 2, (image.height - height) / 2
         return image.resize((self.width, self.height), 2, box=(left, top, left + width, top + height))  # bilinear
 
     def tensor(self, picture: Array) -> torch.Tensor:
-        """(channels, height, width), normalised."""
+        """The input of the network: the picture normalised, (channels, height, width)."""
         normalised = (picture - np.array(self.mean)) / np.array(self.std)
         return torch.tensor(normalised, dtype=torch.float32).permute(2, 0, 1).contiguous()
 
     def shown(self, x: Array) -> Array:
-        """The picture behind a normalised input, (height, width, 3): what `tensor` did, undone."""
+        """The picture behind a normalised input, (height, width, 3): the inverse of `tensor`."""
         picture = np.moveaxis(np.asarray(x, dtype=np.float64), 0, 2) * np.array(self.std) + np.array(self.mean)
         return np.broadcast_to(picture.clip(0, 1), (*picture.shape[:2], 3))
 
     @staticmethod
     def of(explanation: Explanation) -> Preprocessing | None:
-        """What `explain` noted in the provenance of a picture."""
+        """The preprocessing in the provenance of an explanation of a picture; None if there is none."""
         known = explanation.provenance.get("preprocessing")
         if not isinstance(known, Mapping) or explanation.provenance.get("layer") is not None:
             return None
@@ -95,7 +102,7 @@ def _open(path: Path, mode: str) -> Any:
     if not path.is_file():
         raise GralisError(f"There is no file {path}.")
     Image.init()
-    formats = [name for name in _FORMATS if name in Image.OPEN]  # a build may lack one
+    formats = [name for name in _FORMATS if name in Image.OPEN]  # a build of Pillow may lack one
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)

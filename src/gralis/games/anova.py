@@ -12,9 +12,19 @@ from numpy.typing import NDArray
 
 from gralis.games.exact import Coalition, Number, array
 
+__all__ = ["Anova"]
+
 
 class Anova(ABC):
-    """Var F = sum over T of Var f_T, for independent inputs, uniform on `bounds`."""
+    """Var F = sum over T of Var f_T, for independent inputs that are uniform on `bounds`.
+
+    A class that derives from it defines `n_features`, `mean`, `parts` and `hoeffding`.
+
+    Attributes
+    ----------
+    n_features : int
+        The number of inputs of F.
+    """
 
     n_features: int
 
@@ -28,31 +38,41 @@ class Anova(ABC):
 
     @abstractmethod
     def hoeffding(self, x: object) -> dict[Coalition, Number]:
-        """f_T(x) for every T; a T that is not listed has f_T = 0."""
+        """f_T(x) for every T; a T that is not listed has f_T = 0.
+
+        Parameters
+        ----------
+        x : sequence of numbers
+            One point.
+
+        Returns
+        -------
+        dict from tuple of int to number
+        """
 
     def variance(self) -> Number:
         """Var F = sum over T of Var f_T."""
         return sum(self.parts().values(), Fraction(0))
 
     def first_order(self) -> NDArray[Any]:
-        """S_i = Var f_i / Var F."""
+        """S_i = Var f_i / Var F, for every input i."""
         return self._index((t[0], var) for t, var in self.parts().items() if len(t) == 1)
 
     def total(self) -> NDArray[Any]:
-        """S^tot_i = sum over T with i of Var f_T / Var F."""
+        """S^tot_i = sum over T with i of Var f_T / Var F, for every input i."""
         return self._index((i, var) for t, var in self.parts().items() for i in t)
 
     def shapley_effects(self) -> NDArray[Any]:
-        """Sh_i = sum over T with i of Var f_T / |T| / Var F; they sum to one."""
+        """Sh_i = sum over T with i of Var f_T / |T| / Var F, for every input i; they sum to one."""
         return self._index((i, var * Fraction(1, len(t))) for t, var in self.parts().items() for i in t)
 
     def pairs(self) -> dict[Coalition, Number]:
-        """S_ij = Var f_ij / Var F, the interaction of the two alone."""
+        """S_ij = Var f_ij / Var F, the interaction of each pair alone."""
         parts, variance = self.parts(), self.variance()
         return {pair: parts.get(pair, Fraction(0)) / variance for pair in combinations(range(self.n_features), 2)}
 
     def closed(self) -> dict[Coalition, Number]:
-        """S^closed_ij = S_i + S_j + S_ij, what the two explain together."""
+        """S^closed_ij = S_i + S_j + S_ij, what the two inputs of each pair explain together."""
         first = self.first_order()
         return {(i, j): first[i] + first[j] + index for (i, j), index in self.pairs().items()}
 

@@ -1,10 +1,11 @@
-"""Exact in, exact out: integers and fractions are computed with as rationals, every other number as a float."""
+"""Exact in, exact out: integers and fractions stay rational numbers, every other number is a float."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import chain, combinations
 from numbers import Rational, Real
 from typing import Any, TypeAlias
 
@@ -12,11 +13,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from gralis.checks import is_whole
 from gralis.errors import bad
+
+__all__ = ["Coalition", "Number", "array", "coalition", "coalitions", "non_negatives", "number", "points", "vector"]
 
 Number: TypeAlias = Fraction | float
 #: Sorted feature indices.
 Coalition: TypeAlias = tuple[int, ...]
+_MOST_FEATURES = 20  # of which all coalitions are listed
 
 
 def number(value: object, parameter: str, owner: str) -> Number:
@@ -34,7 +39,7 @@ def number(value: object, parameter: str, owner: str) -> Number:
 
 
 def vector(values: object, n: int, parameter: str, owner: str) -> tuple[Number, ...]:
-    """n numbers; a single one stands for all of them."""
+    """n numbers; a single number stands for all of them."""
     if isinstance(values, np.ndarray | torch.Tensor):
         values = values.tolist()
     if isinstance(values, Sequence) and not isinstance(values, str):
@@ -44,8 +49,26 @@ def vector(values: object, n: int, parameter: str, owner: str) -> tuple[Number, 
     return (number(values, parameter, owner),) * n
 
 
+def non_negatives(values: object, parameter: str, owner: str) -> tuple[Number, ...]:
+    """At least one number, none of them negative."""
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str) or not len(values):
+        raise bad(parameter, owner, "a sequence of at least one number >= 0", repr(values))
+    numbers = vector(values, len(values), parameter, owner)
+    if min(numbers) < 0:
+        raise bad(parameter, owner, "numbers >= 0", str(min(numbers)))
+    return numbers
+
+
+def points(z: Any, n: int, owner: str) -> Any:
+    """Points (rows, n) on which a function is called: a tensor as it is, anything else as an array."""
+    z = z if isinstance(z, torch.Tensor) else np.asarray(z)
+    if z.ndim != 2 or z.shape[1] != n:
+        raise bad("z", owner, f"points of shape (rows, {n})", f"shape {tuple(z.shape)}")
+    return z
+
+
 def array(values: Iterable[Number]) -> NDArray[Any]:
-    """An array of Fractions if all of them are, of float64 otherwise.
+    """An array of Fractions if all values are Fractions, of float64 otherwise.
 
     >>> array([Fraction(1, 2), Fraction(3)]).sum()
     Fraction(7, 2)
@@ -63,12 +86,18 @@ def coalition(members: object, n: int, parameter: str, owner: str) -> Coalition:
     >>> coalition({2, 0}, 3, "coalition", "Glove")
     (0, 2)
     """
-    allowed = f"feature indices 0..{n - 1}, none twice"
-    if not isinstance(members, Iterable) or isinstance(members, str):
-        raise bad(parameter, owner, allowed, repr(members))
-    listed = list(members)
-    if not all(isinstance(i, int | np.integer) and not isinstance(i, bool) and 0 <= i < n for i in listed):
-        raise bad(parameter, owner, allowed, repr(members))
-    if len(set(listed)) < len(listed):
-        raise bad(parameter, owner, allowed, repr(members))
+    listed: list[Any] = list(members) if isinstance(members, Iterable) and not isinstance(members, str) else [None]
+    if not all(is_whole(i, 0, n - 1) for i in listed) or len(set(listed)) < len(listed):
+        raise bad(parameter, owner, f"feature indices 0..{n - 1}, none twice", repr(members))
     return tuple(sorted(int(i) for i in listed))
+
+
+def coalitions(n: int, owner: str) -> Iterator[Coalition]:
+    """Every coalition of n features except the empty one, by size; too many features are refused.
+
+    >>> list(coalitions(2, "Glove.moebius"))
+    [(0,), (1,), (0, 1)]
+    """
+    if n > _MOST_FEATURES:
+        raise bad("n_features", owner, f"at most {_MOST_FEATURES}", str(n), "There are 2^n coalitions.")
+    return chain.from_iterable(combinations(range(n), size) for size in range(1, n + 1))

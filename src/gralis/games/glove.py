@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.errors import bad
-from gralis.games.exact import Coalition, Number, array
+from gralis.arrays import Array, Masks
+from gralis.checks import whole
+from gralis.games.exact import Coalition, Number, array, coalitions
 from gralis.games.game import MaskGame
+
+__all__ = ["Glove"]
 
 
 @dataclass(frozen=True)
 class Glove(MaskGame):
-    """v(S) = min(left gloves in S, right gloves in S); the first n_left features hold a left glove each.
+    """v(S) = min(left gloves in S, right gloves in S).
 
+    Parameters
+    ----------
+    n_left : int
+        The number of features that hold a left glove each. They come first.
+    n_right : int
+        The number of features that hold a right glove each.
+
+    Examples
+    --------
     >>> Glove(1, 2).shapley()
     array([Fraction(2, 3), Fraction(1, 6), Fraction(1, 6)], dtype=object)
     """
@@ -28,32 +39,30 @@ class Glove(MaskGame):
     n_right: int
 
     def __post_init__(self) -> None:
-        for parameter, count in (("n_left", self.n_left), ("n_right", self.n_right)):
-            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-                raise bad(parameter, "Glove", "an int >= 1", repr(count))
+        whole(self.n_left, "n_left", 1, "Glove")
+        whole(self.n_right, "n_right", 1, "Glove")
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
+        """The number of gloves."""
         return int(self.n_left + self.n_right)
 
     def moebius(self) -> dict[Coalition, Number]:
-        """m(T) = (-1)^|T| C(|T| - 2, l - 1) for a T with l left and at least one right glove, l >= 1."""
-        self._require_few("moebius")
-        found: dict[Coalition, Number] = {}
-        for size in range(2, self.n_features + 1):
-            for t in combinations(range(self.n_features), size):
-                left = sum(i < self.n_left for i in t)
-                if 0 < left < size:
-                    found[t] = Fraction((-1) ** size * comb(size - 2, left - 1))
-        return found
+        """m(T) = (-1)^|T| C(|T| - 2, l - 1) for a T with l >= 1 left gloves and at least one right glove."""
+        coefficients: dict[Coalition, Number] = {}
+        for t in coalitions(self.n_features, "Glove.moebius"):
+            left = sum(i < self.n_left for i in t)
+            if 0 < left < len(t):
+                coefficients[t] = Fraction((-1) ** len(t) * comb(len(t) - 2, left - 1))
+        return coefficients
 
     def shapley(self) -> NDArray[Any]:
-        """Sh_i = P(who arrived before i holds more gloves of the other hand), all orders equally likely."""
+        """Sh_i = P(the features before i hold more gloves of the other hand), all orders equally likely."""
         left, right = self._wanted(self.n_left, self.n_right), self._wanted(self.n_right, self.n_left)
         return array([left] * self.n_left + [right] * self.n_right)
 
     def _wanted(self, n_same: int, n_other: int) -> Fraction:
-        """P(more of the other hand than of the same one among the predecessors of one player)."""
+        """P(more of the other hand than of the same hand among the predecessors of one player)."""
         others = self.n_features - 1
         total = Fraction(0)
         for before in range(others + 1):  # the number of predecessors is uniform on 0 .. n - 1
@@ -61,6 +70,6 @@ class Glove(MaskGame):
             total += Fraction(ways, comb(others, before))
         return total / self.n_features
 
-    def _values(self, inside: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _values(self, inside: Masks) -> Array:
         left, right = inside[:, : self.n_left].sum(1), inside[:, self.n_left :].sum(1)
         return np.asarray(np.minimum(left, right), dtype=np.float64)

@@ -9,15 +9,25 @@ from typing import Any
 import numpy as np
 import torch
 
-from gralis.errors import bad
 from gralis.games.anova import Anova
-from gralis.games.exact import Coalition, Number, number, vector
+from gralis.games.exact import Coalition, Number, number, points, vector
+
+__all__ = ["Ishigami"]
 
 
 @dataclass(frozen=True)
 class Ishigami(Anova):
-    """F = sin z1 + a sin^2 z2 + b z3^4 sin z1, inputs uniform on [-pi, pi]; callable on tensors and arrays (rows, 3).
+    """F = sin z1 + a sin^2 z2 + b z3^4 sin z1, inputs uniform on [-pi, pi].
 
+    Parameters
+    ----------
+    a : float, default=7.0
+        The size of the second term.
+    b : float, default=0.1
+        The size of the interaction.
+
+    Examples
+    --------
     >>> Ishigami().first_order().round(4)
     array([0.3139, 0.4424, 0.    ])
     >>> Ishigami().total().round(4)
@@ -35,27 +45,47 @@ class Ishigami(Anova):
             object.__setattr__(self, name, float(number(getattr(self, name), name, "Ishigami")))
 
     def __call__(self, z: Any) -> Any:
-        z = z if isinstance(z, torch.Tensor) else np.asarray(z)
-        if z.ndim != 2 or z.shape[1] != 3:
-            raise bad("z", "Ishigami", "points of shape (rows, 3)", f"shape {tuple(z.shape)}")
+        """F of every row of z.
+
+        Parameters
+        ----------
+        z : tensor or array of shape (rows, 3)
+            The points.
+
+        Returns
+        -------
+        tensor or array of shape (rows,)
+            A differentiable tensor for a tensor, an array otherwise.
+        """
+        z = points(z, 3, "Ishigami")
         sine = torch.sin if isinstance(z, torch.Tensor) else np.sin
         return sine(z[:, 0]) * (1 + self.b * z[:, 2] ** 4) + self.a * sine(z[:, 1]) ** 2
 
     def mean(self) -> Number:
-        """a / 2."""
+        """E F = a / 2."""
         return self.a / 2
 
     def parts(self) -> dict[Coalition, Number]:
         """V_1 = (1 + b pi^4 / 5)^2 / 2, V_2 = a^2 / 8, V_13 = 8 b^2 pi^8 / 225."""
-        found = {
+        variances = {
             (0,): (1 + self.b * pi**4 / 5) ** 2 / 2,
             (1,): self.a**2 / 8,
             (0, 2): 8 * self.b**2 * pi**8 / 225,
         }
-        return {t: var for t, var in found.items() if var}
+        return {t: var for t, var in variances.items() if var}
 
     def hoeffding(self, x: object) -> dict[Coalition, Number]:
-        """f_1 = (1 + b pi^4 / 5) sin x1, f_2 = a (sin^2 x2 - 1/2), f_13 = b (x3^4 - pi^4 / 5) sin x1."""
+        """f_1 = (1 + b pi^4 / 5) sin x1, f_2 = a (sin^2 x2 - 1/2), f_13 = b (x3^4 - pi^4 / 5) sin x1.
+
+        Parameters
+        ----------
+        x : sequence of 3 numbers
+            One point.
+
+        Returns
+        -------
+        dict from tuple of int to float
+        """
         x1, x2, x3 = (float(value) for value in vector(x, 3, "x", "Ishigami"))
         return {
             (0,): (1 + self.b * pi**4 / 5) * sin(x1),

@@ -1,4 +1,4 @@
-"""Multilinear polynomials F(z) = sum over T of c_T prod_{j in T} z_j: everything has a closed form, in exact rationals.
+"""Multilinear polynomials F(z) = sum over T of c_T prod_{j in T} z_j: all answers are closed forms, in exact rationals.
 
 With baseline x' and input x, the coefficients around x' times prod (x_j - x'_j) are the Moebius coefficients of
 the game v(T) = F(x_T) - F(x'); around the mean of the inputs they are the Hoeffding terms.
@@ -18,11 +18,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from gralis.arrays import Array
+from gralis.checks import whole
 from gralis.errors import bad
 from gralis.games.anova import Anova
-from gralis.games.exact import Coalition, Number, array, coalition, number, vector
+from gralis.games.exact import Coalition, Number, array, coalition, number, points, vector
 from gralis.games.game import Game
 from gralis.kernels import Kernel, Uniform
+
+__all__ = ["Multilinear"]
 
 _ONE = Fraction(1)
 
@@ -31,8 +35,23 @@ _ONE = Fraction(1)
 class Multilinear(Game, Anova):
     """F(z) = sum over T of c_T prod_{j in T} z_j, explained at x against the baseline, inputs uniform on bounds.
 
-    Integers and fractions give exact answers; a single number for x, baseline or bounds stands for all features.
+    Integers and fractions give exact answers.
 
+    Parameters
+    ----------
+    coefficients : mapping from iterable of int to number
+        c_T by the features of T; the empty tuple stands for the constant.
+    n_features : int
+        The number of features.
+    x : number or sequence of numbers, default=1
+        The input that is explained. A single number stands for all features.
+    baseline : number or sequence of numbers, default=0
+        The baseline x' that it is explained against. A single number stands for all features.
+    bounds : pair or sequence of pairs, default=(0, 1)
+        The interval (low, high) of each feature for the Sobol indices. A single pair stands for all features.
+
+    Examples
+    --------
     >>> F = Multilinear({(0,): 2, (0, 1): 3}, 2, x=(1, 2))
     >>> F.moebius()
     {(0,): Fraction(2, 1), (0, 1): Fraction(6, 1)}
@@ -42,33 +61,47 @@ class Multilinear(Game, Anova):
     tensor([8.])
     """
 
-    coefficients: Mapping[Any, Any]  # c_T keyed by the features of T; () is the constant
+    coefficients: Mapping[Any, Any]
     n_features: int
     x: Any = 1
     baseline: Any = 0
     bounds: Any = (0, 1)
 
     def __post_init__(self) -> None:
-        n, owner = self.n_features, "Multilinear"
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise bad("n_features", owner, "an int >= 1", repr(n))
+        owner = "Multilinear"
+        n = whole(self.n_features, "n_features", 1, owner)
         if not isinstance(self.coefficients, Mapping):
             allowed = "a mapping from feature indices to numbers, such as {(0,): 2, (0, 1): 3}"
             raise bad("coefficients", owner, allowed, repr(self.coefficients))
-        like: dict[Coalition, Number] = {}
+        by_coalition: dict[Coalition, Number] = {}
         for members, c in self.coefficients.items():
             t = coalition(members, n, "coefficients", owner)
-            like[t] = like.get(t, Fraction(0)) + number(c, "coefficients", owner)
-        object.__setattr__(self, "coefficients", like)
-        object.__setattr__(self, "n_features", int(n))
+            by_coalition[t] = by_coalition.get(t, Fraction(0)) + number(c, "coefficients", owner)
+        object.__setattr__(self, "coefficients", by_coalition)
+        object.__setattr__(self, "n_features", n)
         for name in ("x", "baseline"):
             object.__setattr__(self, name, vector(getattr(self, name), n, name, owner))
         object.__setattr__(self, "bounds", _bounds(self.bounds, n))
 
     @classmethod
     def random(cls, n_features: int, max_order: int, seed: int = 0) -> Multilinear:
-        """Integer coefficients from -3 to 3 for every T of 1 to max_order features, x = 1 and baseline = 0.
+        """Random integer coefficients from -3 to 3 for every T of 1 to max_order features, x = 1 and baseline = 0.
 
+        Parameters
+        ----------
+        n_features : int
+            The number of features.
+        max_order : int
+            The size of the largest coalitions with a coefficient.
+        seed : int, default=0
+            The seed of the coefficients.
+
+        Returns
+        -------
+        Multilinear
+
+        Examples
+        --------
         >>> F = Multilinear.random(4, 2)
         >>> F.gralis().sum() + F.path_residual() == F.value(range(4))
         True
@@ -78,15 +111,35 @@ class Multilinear(Game, Anova):
         return cls({t: int(rng.integers(-3, 4)) for t in sets}, n_features)
 
     def at(self, x: object, baseline: object = 0) -> Multilinear:
-        """The same function, explained at another x against another baseline."""
+        """The same function, explained at another x against another baseline.
+
+        Parameters
+        ----------
+        x : number or sequence of numbers
+            The new input.
+        baseline : number or sequence of numbers, default=0
+            The new baseline.
+
+        Returns
+        -------
+        Multilinear
+        """
         return replace(self, x=x, baseline=baseline)
 
     def __call__(self, z: Any) -> Any:
-        """F of every row of z (rows, n): a tensor (differentiable), a float64 array, or exact for an object array."""
-        if not isinstance(z, torch.Tensor):
-            z = np.asarray(z)
-        if z.ndim != 2 or z.shape[1] != self.n_features:
-            raise bad("z", "Multilinear", f"points of shape (rows, {self.n_features})", f"shape {tuple(z.shape)}")
+        """F of every row of z.
+
+        Parameters
+        ----------
+        z : tensor or array of shape (rows, n_features)
+            The points.
+
+        Returns
+        -------
+        tensor or array of shape (rows,)
+            A differentiable tensor for a tensor, exact numbers for an array of objects, float64 otherwise.
+        """
+        z = points(z, self.n_features, "Multilinear")
         if not isinstance(z, torch.Tensor) and z.dtype == object:
             return array(sum((c * prod(row[list(t)]) for t, c in self.coefficients.items()), Fraction(0)) for row in z)
         total = z.sum(1) * 0.0
@@ -99,7 +152,7 @@ class Multilinear(Game, Anova):
         return total
 
     @cached_property
-    def _by_size(self) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    def _by_size(self) -> list[tuple[NDArray[np.int64], Array]]:
         """The terms of each size: features (n_terms, size) and coefficients (n_terms,)."""
         by_size: dict[int, list[Coalition]] = {}
         for t in self.coefficients:
@@ -112,12 +165,22 @@ class Multilinear(Game, Anova):
 
     def moebius(self) -> dict[Coalition, Number]:
         """m(T) = prod_{j in T} (x_j - x'_j) times the coefficient of F around x'."""
-        around = self._around(self.baseline)
-        found = {t: c * prod((self.x[j] - self.baseline[j] for j in t), start=_ONE) for t, c in around.items() if t}
-        return {t: m for t, m in found.items() if m}
+        steps = [a - b for a, b in zip(self.x, self.baseline, strict=True)]
+        terms = {t: c * prod((steps[j] for j in t), start=_ONE) for t, c in self._around(self.baseline).items() if t}
+        return {t: m for t, m in terms.items() if m}
 
     def ray(self, members: object) -> NDArray[Any]:
-        """ray_i(T) = sum over A within T, with i, of m(A) / |A|, for every i; zero outside T."""
+        """ray_i(T) = sum over A within T, with i, of m(A) / |A|, for every feature i; zero outside T.
+
+        Parameters
+        ----------
+        members : iterable of int
+            The features in T.
+
+        Returns
+        -------
+        array of shape (n_features,)
+        """
         inside = set(coalition(members, self.n_features, "members", "Multilinear"))
         total: list[Number] = [Fraction(0)] * self.n_features
         for a, m in self.moebius().items():
@@ -127,13 +190,21 @@ class Multilinear(Game, Anova):
         return array(total)
 
     def integrated_gradients(self) -> NDArray[Any]:
-        """IG_i = ray_i(F), the straight path; for a multilinear F it equals the Shapley value."""
+        """IG_i = ray_i(all features), the straight path; for a multilinear F it equals the Shapley value."""
         return self.ray(range(self.n_features))
 
     def gralis(self, kernel: Kernel = Uniform()) -> NDArray[Any]:
         """phi_i = sum over A with i of m(A) / |A| P(A within T | i in T); the probability is 1 / |A| if pi = 1.
 
-        Exact rationals for the uniform kernel; floats, by the exact moments of its law, for any other.
+        Parameters
+        ----------
+        kernel : Kernel, default=Uniform()
+            How coalitions are weighted.
+
+        Returns
+        -------
+        array of shape (n_features,)
+            Exact rationals for the uniform kernel. For any other kernel floats, from the exact moments of its law.
         """
         if isinstance(kernel, Uniform):
             return self._shared(lambda size: Fraction(1, size**2))
@@ -163,11 +234,21 @@ class Multilinear(Game, Anova):
         """Var f_T = (coefficient around E X)^2 prod_{j in T} Var X_j."""
         spread = [(high - low) ** 2 / 12 for low, high in self.bounds]
         around = self._around(self._means)
-        found = {t: c**2 * prod((spread[j] for j in t), start=_ONE) for t, c in around.items() if t}
-        return {t: var for t, var in found.items() if var}
+        variances = {t: c**2 * prod((spread[j] for j in t), start=_ONE) for t, c in around.items() if t}
+        return {t: var for t, var in variances.items() if var}
 
     def hoeffding(self, x: object) -> dict[Coalition, Number]:
-        """f_T(x) = (coefficient around E X) prod_{j in T} (x_j - E X_j)."""
+        """f_T(x) = (coefficient around E X) prod_{j in T} (x_j - E X_j).
+
+        Parameters
+        ----------
+        x : number or sequence of numbers
+            One point.
+
+        Returns
+        -------
+        dict from tuple of int to number
+        """
         return replace(self, x=x, baseline=self._means).moebius()
 
     @property
@@ -176,39 +257,15 @@ class Multilinear(Game, Anova):
 
     def _around(self, centre: tuple[Number, ...]) -> dict[Coalition, Number]:
         """The coefficients of F in the variables z - centre: each product is multiplied out."""
-        found: dict[Coalition, Number] = {}
+        around: dict[Coalition, Number] = {}
         for t, c in self.coefficients.items():
             movable = [j for j in t if centre[j] != 0]
             for size in range(len(movable) + 1):
                 for left_out in combinations(movable, size):
                     rest = tuple(j for j in t if j not in left_out)
                     term = c * prod((centre[j] for j in left_out), start=_ONE)
-                    found[rest] = found.get(rest, Fraction(0)) + term
-        return found
-
-
-def unanimity(weights: Mapping[Any, Any], n_features: int) -> Multilinear:
-    """v(S) = sum of w_T over the T within S; on masks, with x = ones and baseline = 0, m(T) = w_T.
-
-    >>> unanimity({(0, 1): 6, (0, 1, 2): 3}, 3).shapley().tolist() == [4, 4, 1]
-    True
-    """
-    game = Multilinear(weights, n_features)
-    if () in game.coefficients:
-        raise bad("weights", "unanimity", "keyed by non-empty coalitions", "the empty coalition")
-    return game
-
-
-def appendix_e() -> Multilinear:
-    """F = 2a + 3b + c + 4ab - ac + 2bc at x = (1, 1, 1) against 0, inputs uniform on [0, 1]: the paper's toy.
-
-    >>> F = appendix_e()
-    >>> print(*F.gralis(), "|", *F.shapley(), "|", F.path_residual())
-    11/4 9/2 5/4 | 7/2 6 3/2 | 5/2
-    >>> print(F.mean(), F.variance(), "|", *F.first_order())
-    17/4 209/48 | 49/209 144/209 9/209
-    """
-    return Multilinear({(0,): 2, (1,): 3, (2,): 1, (0, 1): 4, (0, 2): -1, (1, 2): 2}, 3)
+                    around[rest] = around.get(rest, Fraction(0)) + term
+        return around
 
 
 def _bounds(bounds: Any, n: int) -> tuple[tuple[Number, Number], ...]:

@@ -1,4 +1,25 @@
-"""Neighbours: captum's `attribute`, shap's Explanation, quantus' explain function, scikit-learn pipelines.
+"""gralis together with other packages: captum, shap, quantus and scikit-learn.
 
-Each module needs the package it is named after (extra `interop`), and nothing else of gralis needs any of them.
+captum   `Gralis(model).attribute(...)` takes and returns what captum's methods do
+shap     `to_shap` turns an explanation into a `shap.Explanation`, which shap's plots draw
+quantus  `explain_func` is a function that quantus' metrics can call
+sklearn  `explain_row` explains one row of a data frame under a scikit-learn pipeline
+
+A module is imported when it is used for the first time, and none of them imports the package it is named after before
+one of its functions needs it.
 """
+
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["captum", "quantus", "shap", "sklearn"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
+        raise AttributeError(f"module 'gralis.interop' has no attribute {name!r}; it has {', '.join(__all__)}.")
+    return import_module(f"gralis.interop.{name}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,32 +1,53 @@
-"""An explain function as quantus calls it: explain_func(model, inputs, targets, **options) -> array like inputs."""
+"""An explain function in the form in which quantus calls it: explain_func(model, inputs, targets, **options)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from gralis.api.batch import explain_batch
+from gralis.api.signature import options_of_explain
+from gralis.arrays import Array
 from gralis.features import grid
+from gralis.options import Choices
+
+__all__ = ["explain_func"]
 
 _CELLS = 8  # along each axis of an image, if no features are given
 
 
-def explain_func(model: Any, inputs: Any, targets: Any, **options: Any) -> NDArray[np.float64]:
-    """phi of every input, spread over its coordinates: a region's value divided by its size, so that sums are kept.
+@options_of_explain(without=("target",))
+def explain_func(model: Any, inputs: Any, targets: Any, **options: Unpack[Choices]) -> Array:
+    """phi of every input, spread evenly over the coordinates of each feature, so that sums are kept.
 
-    Images get a grid of patches unless `features=` says otherwise; quantus' own `device` is understood.
+    The other options are those of `explain`; quantus hands them on from `explain_func_kwargs`. Without `features`, an
+    image is divided into a grid of patches, about 8 along each axis.
 
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model that quantus evaluates.
+    inputs : array of shape (n_inputs, ...)
+        The inputs.
+    targets : array of int of shape (n_inputs,)
+        The class that is explained for each input.
+
+    Returns
+    -------
+    array
+        The attributions, in the shape of `inputs`.
+
+    Examples
+    --------
     >>> model = torch.nn.Linear(4, 2).eval()
     >>> explain_func(model, np.ones((3, 4), dtype=np.float32), np.array([0, 1, 1])).shape
     (3, 4)
     """
     batch = torch.as_tensor(np.asarray(inputs), dtype=torch.float32)
-    if batch.ndim == 4 and "features" not in options:
-        side = max(1, batch.shape[-1] // _CELLS)
-        options["features"] = grid(tuple(batch.shape[1:]), side)
-    chosen = [int(t) for t in np.asarray(targets).reshape(-1)]
-    found = explain_batch(model, batch, target=chosen, **options)
-    return np.stack([one.to_input() / one.features.to_input(one.features.sizes)[0] for one in found])
+    if batch.ndim == 4:
+        options.setdefault("features", grid(tuple(batch.shape[1:]), max(1, batch.shape[-1] // _CELLS)))
+    classes = [int(target) for target in np.asarray(targets).reshape(-1)]
+    explanations = explain_batch(model, batch, target=classes, **options)
+    return np.stack([e.to_input() / e.features.to_input(e.features.sizes)[0] for e in explanations])

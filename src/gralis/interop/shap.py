@@ -1,4 +1,4 @@
-"""An explanation as shap's own: its plots draw it."""
+"""An explanation as a `shap.Explanation`, which shap's plots draw."""
 
 from __future__ import annotations
 
@@ -9,12 +9,30 @@ import numpy as np
 from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
 
+__all__ = ["to_shap"]
+
 
 def to_shap(explanation: Explanation, *, residual: bool = False) -> Any:
-    """`shap.Explanation` with phi as values, F(x') as base value and the feature's own data.
+    """`shap.Explanation` with phi as values, F(x') as base value and the values of the features as data.
 
-    GRALIS values need not sum to F(x) - F(x'): shap's waterfall then ends beside F(x). `residual=True` adds what is
-    left as a last feature, so that it ends at F(x).
+    GRALIS values need not sum to F(x) - F(x'), so shap's waterfall plot may end beside F(x).
+
+    Parameters
+    ----------
+    explanation : Explanation
+        The explanation to convert.
+    residual : bool, default=False
+        Whether to add F(x) - F(x') - sum of phi as a last feature, so that the waterfall ends at F(x).
+
+    Returns
+    -------
+    shap.Explanation
+        One value per feature.
+
+    Raises
+    ------
+    GralisError
+        If the package shap is not installed.
     """
     try:
         import shap

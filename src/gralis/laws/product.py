@@ -2,8 +2,8 @@
 
     Z_i = integral over u in [0, 1] of prod_{j != i} (1 - u + u p_j),   T | u: each j joins with odds u p_j : 1 - u.
 
-Everything is O(n) per node or per draw, all terms are positive, and the rest is in logarithms, so 150 000 features
-and any sigma are fine.
+Every operation takes O(n) per node or per draw. All terms are positive, and everything else is computed in logarithms,
+so that 150 000 features and any sigma work.
 """
 
 from __future__ import annotations
@@ -19,13 +19,28 @@ from scipy.special import betaln, logsumexp
 from gralis.arrays import Array, Masks
 from gralis.laws.law import TILT, log_shapley, spread, stratified
 
-_NODE, _WEIGHT = np.polynomial.legendre.leggauss(24)  # on each panel
+__all__ = ["ProductLaw"]
+
+N_NODES = 24  # of Gauss-Legendre, on each panel
+NEGLIGIBLE = 60  # nodes with less than exp(-NEGLIGIBLE) of the largest mass are left out
+_NODE, _WEIGHT = np.polynomial.legendre.leggauss(N_NODES)
 _N_CELLS = 256
 
 
 @dataclass(frozen=True, eq=False)
 class ProductLaw:
-    """The law of a product kernel, given as log p_j <= 0 for every feature."""
+    """The law of a product kernel, pi(S) = prod_{j in S} p_j.
+
+    Parameters
+    ----------
+    log_p : array of shape (n_features,)
+        log p_j <= 0 for every feature j.
+
+    Examples
+    --------
+    >>> ProductLaw(np.log([0.5, 1.0])).normaliser.round(12).tolist()
+    [1.0, 0.75]
+    """
 
     log_p: Array
 
@@ -45,8 +60,8 @@ class ProductLaw:
     def _nodes(self, rate: float, tilt: float = 0.0) -> tuple[Array, Array]:
         """Arrival times u and log weights such that sums are integrals of u^-tilt f(u) du.
 
-        f may fall like exp(-rate u): panels halve down to 1 / rate, and Gauss-Legendre is exact to rounding on
-        each. With s = u^(1 - tilt) the factor u^-tilt is gone.
+        f may fall like exp(-rate u): panels are halved down to 1 / rate, and Gauss-Legendre is exact to rounding on
+        each of them. The substitution s = u^(1 - tilt) removes the factor u^-tilt.
         """
         n_panels = int(np.ceil(np.log2(max(rate, 1.0)))) + 1
         edges = np.concatenate([[0.0], 0.5 ** np.arange(n_panels, -1.0, -1.0)])
@@ -56,10 +71,10 @@ class ProductLaw:
         return s ** (1 / (1 - tilt)), log_weight
 
     def _arrivals(self, tilt: float = 0.0) -> tuple[Array, Array]:
-        """Nodes u and log weights of prod_j (1 - u + u p_j) u^-tilt du; what is below rounding is left out."""
+        """Nodes u and log weights of prod_j (1 - u + u p_j) u^-tilt du; nodes below rounding are left out."""
         u, log_weight = self._nodes(float(self._gap.sum()), tilt)
         mass = self._log_product(u) + log_weight
-        kept = mass > mass.max() - 60
+        kept = mass > mass.max() - NEGLIGIBLE
         return u[kept], mass[kept]
 
     def _log_normaliser(self, tilt: float) -> Array:
@@ -74,7 +89,7 @@ class ProductLaw:
 
     @cached_property
     def _log_share(self) -> Array:
-        """log 1 / (p_i Z_i), Z_i with tilted arrivals: how much of the proposal on T comes through member i."""
+        """log 1 / (p_i Z_i), Z_i with tilted arrivals: the share of member i in the proposal on T."""
         return -self.log_p - self._log_normaliser(TILT)
 
     @property
@@ -90,7 +105,8 @@ class ProductLaw:
     def _log_first(self, u: Array) -> Array:
         """log of (prod_j (1 - u + u p_j) - (1 - u)^n) / u, a decreasing function of u < 1.
 
-        Summed over the first member to join, so that all terms are positive: nothing cancels when every p is tiny.
+        The sum runs over the first member to join. All its terms are positive, so nothing cancels when every p is
+        tiny.
         """
         before, block = np.arange(self.n_features), max(1, 2**20 // self.n_features)
         total = np.empty(len(u))
@@ -122,7 +138,7 @@ class ProductLaw:
         masks = np.empty((n_coalitions, self.n_features), dtype=bool)
         for row, a in enumerate(u):
             odds = self._odds(a)
-            # T is non-empty: draw its first member from the law of "first to join", then the later ones freely.
+            # T is not empty: its first member is drawn from the law of "first to join", the later ones freely.
             first = np.cumsum(odds * np.exp(np.concatenate([[0.0], np.cumsum(np.log1p(-odds))[:-1]])))
             start = int(np.searchsorted(first, rng.random() * first[-1]))
             masks[row] = rng.random(self.n_features) < odds
@@ -136,14 +152,15 @@ class ProductLaw:
         return cells, self._log_first(cells[:-1])
 
     def propose(self, rng: np.random.Generator, n_coalitions: int, least: int = 1) -> tuple[Masks, Array]:
-        # Else nearly every draw would be a single feature, and drawn again; p near 1 is as wide as it gets (n <= 3).
+        # Otherwise nearly every draw would be a single feature and would have to be repeated. If every p is near 1
+        # the law cannot become wider (n <= 3).
         if least > 1 and self.single_share > 0.5 and self.log_p.min() < -0.1:
             return self._wider.propose(rng, n_coalitions, least)
         owner, level = spread(rng, n_coalitions, self.n_features), stratified(rng, n_coalitions)
         masks = np.empty((n_coalitions, self.n_features), dtype=bool)
         for row, (i, at) in enumerate(zip(owner, level, strict=True)):
             size, where = 0, float(at)
-            while size < least:  # a coalition that is too small is drawn again, at a free level, for a free owner
+            while size < least:  # a coalition that is too small is drawn again, at a random level for a random owner
                 masks[row] = rng.random(self.n_features) < self._odds(self._arrival_of(rng, int(i), where))
                 masks[row, i] = True
                 size, where, i = int(masks[row].sum()), float(rng.random()), rng.integers(self.n_features)
@@ -152,13 +169,13 @@ class ProductLaw:
 
     @cached_property
     def _wider(self) -> ProductLaw:
-        """The law of the kernel to the power one half; its draws cover ours, and their weights are exact too."""
+        """The law of the square root of the kernel; its draws cover those of this law, with exact weights too."""
         return ProductLaw(self.log_p / 2)
 
     @cached_property
     def single_share(self) -> float:
         """How much of the proposal falls on single features."""
-        alone = self.log_p + self._log_share  # log 1 / Z_i: what is left of r({i}) beside constants
+        alone = self.log_p + self._log_share  # log 1 / Z_i: r({i}) up to constants
         constants = betaln(1 - TILT, self.n_features) - np.log(self.n_features)
         return float(np.exp(logsumexp(alone) + constants))
 
@@ -170,7 +187,7 @@ class ProductLaw:
         return cells, left, self._log_product(left)
 
     def _arrival_of(self, rng: np.random.Generator, i: int, level: float) -> float:
-        """One arrival time of feature i, density u^-TILT prod_{j != i} (1 - u + u p_j), at about this quantile."""
+        """One arrival time of feature i, of density u^-TILT prod_{j != i} (1 - u + u p_j), near this quantile."""
 
         def without_i(u: Array, log_product: Array) -> Array:
             return np.asarray(log_product - np.log1p(-u * self._gap[i]))
@@ -194,7 +211,7 @@ class ProductLaw:
         return np.asarray(u * np.exp(self.log_p) / (1 - u * self._gap))
 
     def _cells(self, rate: float) -> Array:
-        """Edges of cells on [0, 1], fine where exp(-rate u) bends."""
+        """Edges of cells on [0, 1], which are small where exp(-rate u) falls."""
         return np.concatenate([[0.0], np.geomspace(0.01 / max(rate, 1.0), 1.0, _N_CELLS)])
 
     @cached_property
@@ -236,10 +253,10 @@ def _draw_decreasing(
     level: Array,
     tilt: float,
 ) -> Array:
-    """Exact draws of u, s = u^(1 - tilt) of density proportional to a decreasing f, at these quantile levels.
+    """Exact draws of u near these quantile levels, where s = u^(1 - tilt) has a density proportional to a decreasing f.
 
-    f at the left edge of a cell of s bounds it there. A proposal that fails is drawn again at a free level: over a
-    stratified set of levels the counts then have exactly the right expectations.
+    The value of f at the left edge of a cell of s bounds f in the cell. A proposal that is rejected is drawn again at a
+    random level: over a stratified set of levels the counts then have exactly the right expectations.
     """
     power = 1 / (1 - tilt)
     width = np.diff(cells)

@@ -1,4 +1,4 @@
-"""Kernels of the size alone, pi(S) = g(|S|): all coalitions of one size are alike.
+"""Kernels of the size alone, pi(S) = g(|S|): all coalitions of one size have the same weight.
 
 q_i(T) = g(t - 1) / (C(n - 1, t - 1) sum_s g(s)),   Z_i = (1/n) sum_s g(s),   the uniform kernel is g = 1.
 """
@@ -13,12 +13,25 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gralis.arrays import Array, Masks
-from gralis.laws.law import TILT, systematic_counts
+from gralis.laws.law import systematic_counts, tilted
+
+__all__ = ["SizeLaw"]
 
 
 @dataclass(frozen=True, eq=False)
 class SizeLaw:
-    """The law of a size kernel, given as g(0), ..., g(n - 1) >= 0, the weights of predecessor sets by size."""
+    """The law of a size kernel, pi(S) = g(|S|).
+
+    Parameters
+    ----------
+    weights : array of shape (n_features,)
+        g(0), ..., g(n - 1) >= 0: the weights of predecessor sets by their size.
+
+    Examples
+    --------
+    >>> SizeLaw(np.array([1.0, 0.5])).normaliser.tolist()
+    [0.75, 0.75]
+    """
 
     weights: Array
 
@@ -38,13 +51,11 @@ class SizeLaw:
     @cached_property
     def _size_law(self) -> Array:
         """q(|T| = t): each t-set is shared by t members."""
-        return _normalised(self._given_member / self._sizes)
+        shared = self._given_member / self._sizes
+        return np.asarray(shared / shared.sum())
 
     def _proposed(self, least: int) -> Array:
-        wanted = np.where(self._sizes >= least, self._given_member, 0.0)
-        if not wanted.any():  # all the mass lies below: whatever is drawn has weight zero
-            wanted = np.where(self._sizes >= least, 1.0, 0.0)
-        return _normalised(wanted / self._sizes**TILT)
+        return tilted(self._given_member, self._sizes, least)
 
     @property
     def normaliser(self) -> Array:
@@ -95,10 +106,6 @@ class SizeLaw:
         return np.repeat(moments[:, None], self.n_features, axis=1)
 
 
-def _normalised(weights: Array) -> Array:
-    return np.asarray(weights / weights.sum())
-
-
 def _uniform_sets(rng: np.random.Generator, sizes: NDArray[np.int64], n_features: int) -> Masks:
     """Independent uniform sets of the given sizes: the members with the smallest random ranks."""
     masks = np.empty((len(sizes), n_features), dtype=bool)
@@ -110,7 +117,7 @@ def _uniform_sets(rng: np.random.Generator, sizes: NDArray[np.int64], n_features
 def _windows(rng: np.random.Generator, sizes: NDArray[np.int64], n_features: int) -> Masks:
     """Uniform sets of the given sizes, cut one after the other from random circular orders.
 
-    Rays of one size then cover the features as evenly as can be; each single set is still uniform.
+    Rays of one size then cover the features as evenly as possible, and each single set is still uniform.
     """
     masks = np.zeros((len(sizes), n_features), dtype=bool)
     order, start, current = rng.permutation(n_features), 0, 0

@@ -1,6 +1,7 @@
 """Kernels without structure: pi(S) is any function of the coalition, summed over all of them (n <= 16).
 
-q_i(T) = B(t, n - t + 1) pi(T \\ i) / Z_i by enumeration;   no law shared by the features exists in general.
+q_i(T) = B(t, n - t + 1) pi(T \\ i) / Z_i by enumeration. In general no single law q has all the q_i as its
+conditionals; the even mixture of the q_i takes its place.
 """
 
 from __future__ import annotations
@@ -13,14 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array, Masks
-from gralis.laws.law import TILT, all_masks, log_shapley
+from gralis.laws.law import all_masks, log_shapley, tilted
+
+__all__ = ["MOST_FEATURES", "TableLaw"]
 
 MOST_FEATURES = 16
 
 
 @dataclass(frozen=True, eq=False)
 class TableLaw:
-    """The law of a kernel given as a function of 0/1 masks (n_coalitions, n_features) -> (n_coalitions,)."""
+    """The law of any kernel of at most 16 features, by a table of all coalitions.
+
+    Parameters
+    ----------
+    kernel : callable
+        pi as a function of masks, (n_coalitions, n_features) -> (n_coalitions,), with values >= 0.
+    n_features : int
+        The number of features, n; the table has 2^n - 1 rows.
+
+    Examples
+    --------
+    >>> TableLaw(lambda masks: np.ones(len(masks)), 2).normaliser.tolist()
+    [1.0, 1.0]
+    """
 
     kernel: Callable[[Masks], Array]
     n_features: int
@@ -48,16 +64,11 @@ class TableLaw:
 
     @cached_property
     def _even(self) -> Array:
-        """(1/n) sum_i q_i(T), the even mixture over features: stands in for the shared law."""
+        """(1/n) sum_i q_i(T), the even mixture over the features, which takes the place of q(T)."""
         return np.asarray(self._conditional.mean(1))
 
     def _proposed(self, least: int) -> Array:
-        sizes = self._masks.sum(1)
-        wanted = np.where(sizes >= least, self._even, 0.0)
-        if not wanted.any():  # all the mass lies below: whatever is drawn has weight zero
-            wanted = np.where(sizes >= least, 1.0, 0.0)
-        tilted = wanted / sizes**TILT
-        return np.asarray(tilted / tilted.sum())
+        return tilted(self._even, self._masks.sum(1), least)
 
     @property
     def inclusion(self) -> Array:

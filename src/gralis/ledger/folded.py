@@ -1,4 +1,4 @@
-"""The folded ledger: for very many features, rows are added up per kernel and group instead of being kept.
+"""The folded ledger. For very many features the rows are not kept: they are summed for each kernel and group.
 
 `estimators.folded` turns the sums into values.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from gralis.arrays import Array
+from gralis.errors import GralisError
 from gralis.kernels import Kernel
 from gralis.laws import Law
+from gralis.ledger.ledger import Ledger
 from gralis.rays.request import RayRequest
 
 N_GROUPS = 8
@@ -21,12 +24,37 @@ RAYS_PER_BLOCK = 24
 
 @dataclass(eq=False)
 class FoldedLedger:
-    """Sums per kernel and group, (n_kernels, N_GROUPS, n_features); blocks of rays are dealt to the groups in turn."""
+    """Sums of rays for each kernel and group. Blocks of rays go to the groups in turn.
+
+    Attributes
+    ----------
+    kernels : tuple of Kernel
+        The kernels for which sums are kept.
+    rays : array of shape (n_kernels, N_GROUPS, n_features)
+        The sums of W_i(T) ray_i(T) over the blocks of each group.
+    weights : array of shape (n_kernels, N_GROUPS, n_features)
+        The sums of W_i(T) over the blocks of each group.
+    blocks : array of shape (N_GROUPS,)
+        The number of complete blocks in each group.
+    """
 
     kernels: tuple[Kernel, ...]
     rays: Array
     weights: Array
     blocks: Array = field(default_factory=lambda: np.zeros(N_GROUPS))
+
+    keeps_rows: ClassVar[bool] = False
+    has_points: ClassVar[bool] = False
+    has_values: ClassVar[bool] = False
+
+    kept_rows: ClassVar[None] = None
+
+    def require_rows(self, purpose: str) -> Ledger:
+        """Raise an error, because a folded ledger does not keep its rows."""
+        raise GralisError(
+            f"{purpose} needs the rows of the ledger, and this ledger is folded: with {self.n_features} features only "
+            f"their sums were kept. Group the coordinates into fewer features, or lower the budget."
+        )
 
     @classmethod
     def empty(cls, kernels: Sequence[Kernel], n_features: int) -> FoldedLedger:
@@ -42,27 +70,37 @@ class FoldedLedger:
 
     @property
     def n_replicates(self) -> int:
-        """Blocks that are complete."""
+        """The number of complete blocks."""
         return int(self.blocks.sum())
 
-    def block(self, request: RayRequest, laws: Sequence[Sequence[Law]], baseline_weights: Array) -> Block:
-        """Open the sums for one block of rays; laws[k][b] belongs to kernel k and baseline b."""
+    def block(self, request: RayRequest, laws: Sequence[Sequence[Law]], baseline_weights: Array) -> FoldedBlock:
+        """Start the sums of one block of rays; laws[k][b] belongs to kernel k and baseline b."""
         importance = np.zeros((len(self.kernels), *request.masks.shape))
         for k, of_kernel in enumerate(laws):
             for number, law in enumerate(of_kernel):
                 rows = request.baseline == number
                 log = law.log_conditional(request.masks[rows]) - request.log_rate[rows, None]
                 importance[k, rows] = baseline_weights[number] * np.exp(log)
-        return Block(self, request, importance)
+        return FoldedBlock(self, request, importance)
 
 
 @dataclass(eq=False)
-class Block:
-    """One block being evaluated: batches of gradients come in, nothing but the sum stays."""
+class FoldedBlock:
+    """A block of rays that is being evaluated. It adds up the gradients of each batch and keeps only the sum.
+
+    Attributes
+    ----------
+    ledger : FoldedLedger
+        The ledger that receives the sums when the block is complete.
+    request : RayRequest
+        The rays of the block.
+    importance : array of shape (n_kernels, n_rays, n_features)
+        W_i(T), zero outside T.
+    """
 
     ledger: FoldedLedger
     request: RayRequest
-    importance: Array  # (n_kernels, n_rays, n_features), zero outside T
+    importance: Array
 
     def __post_init__(self) -> None:
         self._total = np.zeros((len(self.importance), self.ledger.n_features))
@@ -75,7 +113,7 @@ class Block:
             self._total += self.importance[:, ray] * (weight * row)
 
     def close(self) -> None:
-        """The block is complete: only now does it count."""
+        """Add the complete block to the ledger. A block that is never closed does not count."""
         group = int(self.request.replicate[0]) % N_GROUPS
         self.ledger.rays[:, group] += self._total
         self.ledger.weights[:, group] += self.importance.sum(1)

@@ -1,4 +1,4 @@
-"""The ledger: every evaluated ray, from which all numbers are arithmetic; in memory or mapped from a file."""
+"""The ledger holds every evaluated ray. All numbers are computed from it. It is in memory or in a mapped file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +17,72 @@ from gralis.rays import PILOT, RayRequest
 from gralis.rays.quadrature import Density, thinned
 from gralis.storage.container import read_arrays, write_arrays
 
+__all__ = ["Ledger"]
+
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
     """Rays (mask, rate, replicate, baseline, owner, value v(T)) and the points on them (node, weight, gradient).
 
-    `gradient[p, i]` is (x_i - x'_i) dF/dx_i at point p, for members and non-members alike; `rays` sums it up.
+    Attributes
+    ----------
+    masks : array of bool of shape (n_rays, n_features)
+        The coalition T of every ray.
+    log_rate : array of shape (n_rays,)
+        The logarithm of how often this coalition is expected in one replicate.
+    replicate : array of int of shape (n_rays,)
+        The replicate of the ray; negative for the pilot and the census.
+    baseline : array of int of shape (n_rays,)
+        The number of the baseline where the ray starts.
+    owner : array of int of shape (n_rays,)
+        The feature for which the ray was drawn; -1 if it was drawn for all its members.
+    value : array of shape (n_rays,)
+        v(T) = F(x_T) - F(x'); NaN where it was not evaluated.
+    ray : array of int of shape (n_points,)
+        The ray on which each point lies.
+    node : array of shape (n_points,)
+        The position a of the point on its ray: 0 at the baseline, 1 at x_T.
+    place, stretch : array of shape (n_points,)
+        The position on the scale s of the plan's node density, and da/ds there.
+    weight : array of shape (n_points,)
+        The quadrature weight of the point.
+    gradient : array of shape (n_points, n_features)
+        (x_i - x'_i) dF/dx_i at the point, for members of T and for the others; `rays` sums it up.
     """
 
-    masks: Masks  # (n_rays, n_features)
-    log_rate: Array  # (n_rays,) log expected draws of this coalition per replicate
-    replicate: NDArray[np.int64]  # (n_rays,) -1: pilot
-    baseline: NDArray[np.int64]  # (n_rays,)
-    owner: NDArray[np.int64]  # (n_rays,)
-    value: Array  # (n_rays,) v(T) = F(x_T) - F(x'), NaN where it was not evaluated
-    ray: NDArray[np.int64]  # (n_points,) which ray a point lies on
-    node: Array  # (n_points,) a in [0, 1]
-    place: Array  # (n_points,) a on the plan's own scale s
-    stretch: Array  # (n_points,) da/ds
-    weight: Array  # (n_points,)
-    gradient: Array  # (n_points, n_features)
+    masks: Masks
+    log_rate: Array
+    replicate: NDArray[np.int64]
+    baseline: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    value: Array
+    ray: NDArray[np.int64]
+    node: Array
+    place: Array
+    stretch: Array
+    weight: Array
+    gradient: Array
+
+    keeps_rows: ClassVar[bool] = True
+
+    @property
+    def kept_rows(self) -> Ledger:
+        """This ledger."""
+        return self
+
+    def require_rows(self, purpose: str) -> Ledger:
+        """This ledger, because it keeps its rows."""
+        return self
+
+    @property
+    def has_points(self) -> bool:
+        """Whether gradients were evaluated and not only coalition values."""
+        return self.n_points > 0
+
+    @property
+    def has_values(self) -> bool:
+        """Whether v(T) is known for every ray."""
+        return bool(np.isfinite(self.value).all())
 
     @property
     def n_features(self) -> int:
@@ -51,12 +98,12 @@ class Ledger:
 
     @property
     def n_replicates(self) -> int:
-        """Replicates that count: the pilot does not."""
+        """The number of replicates. The pilot is not one of them."""
         return int(self.replicate.max(initial=PILOT)) + 1
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """|T| of every ray: its stratum."""
+        """|T| of every ray, which is its stratum."""
         return np.asarray(self.masks.sum(1), dtype=np.int64)
 
     @cached_property
@@ -83,7 +130,7 @@ class Ledger:
         return np.asarray(self.rays.sum(1) - self.value)
 
     def on_scale(self, density: Density) -> Ledger:
-        """The same rows with this density's scale along the rays."""
+        """The same rows with `place` and `stretch` on the scale of this density."""
         return replace(self, place=density.cumulative(self.node), stretch=1 / density(self.node))
 
     def take(self, rows: NDArray[np.bool_]) -> Ledger:
@@ -100,7 +147,7 @@ class Ledger:
         return replace(own, baseline=np.zeros_like(own.baseline))
 
     def with_nodes(self, rule: str, n_nodes: int) -> Ledger:
-        """The same rays with fewer of their nodes, where those make a rule of the same name."""
+        """The same rays with fewer of their nodes, if these form a quadrature rule of the same name."""
         has = self.nodes_per_ray > 0
         before = int(self.nodes_per_ray.max(initial=0))
         points = thinned(rule, before, n_nodes, int(has.sum())).ravel()
@@ -109,7 +156,7 @@ class Ledger:
 
     @staticmethod
     def join(parts: Sequence[Ledger]) -> Ledger:
-        """Ledgers one after the other; associative."""
+        """One ledger with the rows of all parts, one part after the other. Joining is associative."""
         if len(parts) == 1:
             return parts[0]
         shift = np.cumsum([0] + [part.n_rays for part in parts[:-1]])
@@ -119,7 +166,7 @@ class Ledger:
 
     @staticmethod
     def record(request: RayRequest, gradient: Array, value: Array) -> Ledger:
-        """What a request became: gradients of its points in row order, and v(T) of its rays."""
+        """The ledger of an evaluated request, from the gradients of its points in row order and v(T) of its rays."""
         n_nodes = request.nodes.shape[1]
         return Ledger(
             request.masks,
@@ -146,6 +193,6 @@ class Ledger:
 
     @staticmethod
     def load(path: str | Path) -> Ledger:
-        """The ledger in a file, mapped, not read: the same interface, the rows stay on disk until they are used."""
+        """The ledger in a file. It is mapped: the rows stay on disk until they are used."""
         arrays, _ = read_arrays(path, "ledger")
         return Ledger(**arrays)

@@ -1,7 +1,7 @@
-"""Blocks: consecutive items that are explained together, written together, and redone together.
+"""Blocks: consecutive items that are explained together, written together, and explained again together.
 
-Which items share a block depends on the items alone, never on how many workers there are or what was done before; and
-all that is drawn at random depends on the seed and the ids. So a block computed again is the same block.
+Which items share a block depends on the items alone, not on the number of workers or on what was done before. All
+random draws depend on the seed and the ids. A block that is computed again is therefore the same block.
 """
 
 from __future__ import annotations
@@ -12,25 +12,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 
-from gralis.many.items import Item
+from gralis.many.items import PendingItem
+
+__all__ = ["ItemBlock", "blocks_of", "seed_of"]
 
 
 @dataclass(frozen=True)
-class Block:
-    """The items number * size ... of the stream."""
+class ItemBlock:
+    """The items number * size, number * size + 1, ... of a stream."""
 
     number: int
-    items: tuple[Item, ...]
+    items: tuple[PendingItem, ...]
 
     @property
     def ids(self) -> list[str]:
+        """The ids of the items, in order."""
         return [item.id for item in self.items]
 
 
-def blocks(items: Iterable[Item], size: int) -> Iterator[Block]:
+def blocks_of(items: Iterable[PendingItem], size: int) -> Iterator[ItemBlock]:
     """The stream in blocks of `size`; the last one may be smaller.
 
-    >>> [block.ids for block in blocks((Item(name, lambda: None) for name in "abc"), 2)]
+    >>> [block.ids for block in blocks_of((PendingItem(name, lambda: None) for name in "abc"), 2)]
     [['a', 'b'], ['c']]
     """
     stream = iter(items)
@@ -38,11 +41,11 @@ def blocks(items: Iterable[Item], size: int) -> Iterator[Block]:
         part = tuple(islice(stream, size))
         if not part:
             return
-        yield Block(number, part)
+        yield ItemBlock(number, part)
 
 
 def seed_of(seed: int, ids: Sequence[str]) -> int:
-    """The seed of a block: a hash of the run's seed and all its ids, also of inputs that turn out to fail.
+    """The seed of a block: a hash of the run's seed and all ids, including those of inputs that fail.
 
     >>> seed_of(0, ["a"]) == seed_of(0, ["a"]), seed_of(0, ["a"]) == seed_of(0, ["b"]), seed_of(0, ["a"]) < 2**63
     (True, False, True)

@@ -1,16 +1,19 @@
-"""A data set in a few numbers per feature, from sums alone: they stream, and sites can add theirs up.
+"""The explanations of a data set in a few numbers per feature, made of sums that several sites can add up.
 
-mean |phi_i|, mean phi_i, Var(phi_i), all of it per class, and two shares of variance:
+mean |phi_i|, mean phi_i and Var(phi_i), for all inputs and for every class, and two shares of variance:
 
-alone_i  = (Var(phi_i) - mean stderr_i^2) / Var(F)   F additive, features independent, baseline their mean: Sobol's S_i
-within_i = Cov(phi_i, sum_j phi_j) / Var(sum_j phi_j)   sums to 1 over the features
+alone_i  = (Var(phi_i) - mean stderr_i^2) / Var(F)
+within_i = Cov(phi_i, sum_j phi_j) / Var(sum_j phi_j)
+
+alone_i is Sobol's index S_i if F is additive, the features are independent and the baseline is their mean. The
+within_i of all features add up to 1.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -18,62 +21,31 @@ from typing import Any
 import numpy as np
 
 from gralis.arrays import Array
+from gralis.checks import one_of, whole
 from gralis.errors import GralisError, bad
+from gralis.many.moments import Moments
 from gralis.many.result import Results
 from gralis.storage.container import write_text
+from gralis.storage.json_values import plain
+
+__all__ = ["Importance", "global_importance"]
 
 SCHEMA = "gralis.importance/1"
-_SQUARES = ("mean_abs", "squares", "noise", "f_squares")  # cannot be negative
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Sums over inputs, about their means (Chan's update), so that merging loses no digits."""
-
-    n: int
-    mean: Array  # of phi
-    mean_abs: Array
-    squares: Array  # sum (phi - mean)^2
-    noise: Array  # mean stderr^2
-    with_total: Array  # sum (phi_i - mean_i) (s - mean s), s = sum_j phi_j
-    f_mean: float  # of F(x)
-    f_squares: float
-
-    @staticmethod
-    def of(phi: Array, stderr: Array, f_x: Array) -> Moments:
-        """Of these inputs: phi (n_inputs, n_features)."""
-        mean, total = phi.mean(0), phi.sum(1)
-        return Moments(
-            len(phi),
-            mean,
-            np.abs(phi).mean(0),
-            ((phi - mean) ** 2).sum(0),
-            (stderr**2).mean(0),
-            ((phi - mean) * (total - total.mean())[:, None]).sum(0),
-            float(f_x.mean()),
-            float(((f_x - f_x.mean()) ** 2).sum()),
-        )
-
-    def merge(self, other: Moments) -> Moments:
-        """The moments of both together."""
-        n = self.n + other.n
-        share, cross = other.n / n, self.n * other.n / n
-        step, f_step = other.mean - self.mean, other.f_mean - self.f_mean
-        return Moments(
-            n,
-            self.mean + share * step,
-            self.mean_abs + share * (other.mean_abs - self.mean_abs),
-            self.squares + other.squares + cross * step**2,
-            self.noise + share * (other.noise - self.noise),
-            self.with_total + other.with_total + cross * step * step.sum(),
-            self.f_mean + share * f_step,
-            self.f_squares + other.f_squares + cross * f_step**2,
-        )
 
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """What a data set's explanations have in common; `merge` pools it with that of another site."""
+    """The importance of every feature in a data set, from `global_importance`, or merged from several sites.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The names of the features.
+    everyone : Moments
+        The sums over all inputs.
+    classes : mapping of str to Moments
+        The sums over the inputs of every class.
+    """
 
     names: tuple[str, ...]
     everyone: Moments
@@ -81,20 +53,22 @@ class Importance:
 
     @property
     def n_inputs(self) -> int:
+        """The number of inputs with a result."""
         return self.everyone.n
 
     @property
     def mean_abs(self) -> Array:
-        """Mean |phi_i|."""
+        """Mean |phi_i|, (n_features,)."""
         return self.everyone.mean_abs
 
     @property
     def mean(self) -> Array:
+        """Mean phi_i, (n_features,)."""
         return self.everyone.mean
 
     @property
     def variance(self) -> Array:
-        """Var(phi_i) over the inputs, sampling noise included; NaN for a single input."""
+        """Var(phi_i) over the inputs. It includes sampling noise, and is NaN for a single input."""
         return _over(self.everyone.squares, self.n_inputs - 1)
 
     @property
@@ -109,11 +83,22 @@ class Importance:
 
     @property
     def within(self) -> Array:
-        """Cov(phi_i, sum phi) / Var(sum phi): sums to 1."""
+        """Cov(phi_i, sum phi) / Var(sum phi); these add up to 1."""
         return _over(self.everyone.with_total, float(self.everyone.with_total.sum()))
 
     def merge(self, other: Importance) -> Importance:
-        """As if the inputs of both had been explained in one run; no input is needed for it."""
+        """The importance that one run over the inputs of both would give; the inputs themselves are not needed.
+
+        Parameters
+        ----------
+        other : Importance
+            The importance of another data set with the same features in the same order.
+
+        Returns
+        -------
+        Importance
+            The importance of both together.
+        """
         if not isinstance(other, Importance):
             raise bad("other", "Importance.merge", "the importances of another data set", f"a {type(other).__name__}")
         if self.names != other.names:
@@ -127,14 +112,26 @@ class Importance:
         return Importance(self.names, self.everyone.merge(other.everyone), classes)
 
     def save(self, path: str | Path, least: int = 5) -> Path:
-        """The sums as JSON, to be sent to others; none of them, and no difference of them, is over fewer than `least`.
+        """Write the sums as JSON, so that they can be sent to others without any input.
 
-        Classes of fewer than `least` inputs are left out. These and the inputs without a class are what remains when
-        the classes in the file are subtracted from the total: if they are fewer than `least` together, the total is
-        without them, too. This holds for one file; two files of nearly the same inputs tell of the difference.
+        Every sum in the file is over at least `least` inputs, and so is every difference of two of them. Classes with
+        fewer than `least` inputs are left out. Subtracting the classes in the file from the total gives the sum over
+        the inputs that are in none of them; if these are fewer than `least`, they are left out of the total as well.
+        The promise holds for one file: two files of nearly the same inputs reveal the difference between them.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to be written.
+        least : int, default=5
+            The smallest number of inputs that a sum may stand for.
+
+        Returns
+        -------
+        Path
+            The file.
         """
-        if isinstance(least, bool) or not isinstance(least, int) or least < 1:
-            raise bad("least", "Importance.save", "a whole number >= 1", repr(least))
+        whole(least, "least", 1, "Importance.save")
         if self.n_inputs < least:
             raise GralisError(f"These are {self.n_inputs} inputs, and fewer than least={least} could be recognised.")
         shown = {name: moments for name, moments in self.classes.items() if moments.n >= least}
@@ -143,22 +140,33 @@ class Importance:
         content = {
             "schema": SCHEMA,
             "names": list(self.names),
-            "everyone": _plain(everyone),
-            "classes": {name: _plain(moments) for name, moments in shown.items()},
+            "everyone": plain(vars(everyone)),
+            "classes": {name: plain(vars(moments)) for name, moments in shown.items()},
         }
         return write_text(path, json.dumps(content, allow_nan=False))
 
     @staticmethod
     def load(path: str | Path) -> Importance:
-        """What another site saved; checked."""
+        """Read what another site saved, and check it.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that `save` wrote.
+
+        Returns
+        -------
+        Importance
+            To be merged with others.
+        """
         try:
             known = json.loads(Path(path).read_text(encoding="utf-8"))
             if known["schema"] != SCHEMA:
                 raise GralisError(f"{path} has the schema {known['schema']!r}, this gralis reads {SCHEMA!r}.")
             names = tuple(map(str, known["names"]))
-            classes = {str(name): _moments(one, len(names)) for name, one in known["classes"].items()}
-            everyone = _moments(known["everyone"], len(names))
-            if sum(one.n for one in classes.values()) > everyone.n:
+            classes = {str(name): Moments.checked(sums, len(names)) for name, sums in known["classes"].items()}
+            everyone = Moments.checked(known["everyone"], len(names))
+            if sum(moments.n for moments in classes.values()) > everyone.n:
                 raise ValueError("the classes have more inputs than there are")
             return Importance(names, everyone, classes)
         except GralisError:
@@ -178,18 +186,29 @@ class Importance:
 
 
 def global_importance(results: object, by: str = "label") -> Importance:
-    """Mean |phi|, per-class means and shares of variance of an `explain_many` run (or several), read block by block.
+    """Mean |phi|, means per class and shares of variance, from the results of `explain_many`, read block by block.
 
+    Parameters
+    ----------
+    results : Results, str, Path, Importance, or a list of them
+        One run or several. All must have the same features.
+    by : {"label", "target"}, default="label"
+        The column of the inputs table that holds the class. Inputs with null there belong to no class.
+
+    Returns
+    -------
+    Importance
+        The numbers per feature; `print` shows the largest.
+
+    Examples
+    --------
     >>> import gralis, tempfile, torch
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = gralis.explain_many(lambda z: 3 * z[:, 0] - z[:, 1], torch.eye(2), out=folder)
-    ...     global_importance(found).mean_abs.round(6).tolist()
+    ...     results = gralis.explain_many(lambda z: 3 * z[:, 0] - z[:, 1], torch.eye(2), out=folder)
+    ...     global_importance(results).mean_abs.round(6).tolist()
     [1.5, 0.5]
-
-    by: the column of the inputs table that tells classes apart, "label" or "target"; where it is null, no class.
     """
-    if by not in ("label", "target"):
-        raise bad("by", "global_importance", "'label' or 'target'", repr(by))
+    one_of(by, ("label", "target"), "by", "global_importance")
     runs = results if isinstance(results, list | tuple) else [results]
     if not runs:
         raise bad("results", "global_importance", "at least one run", "none")
@@ -223,7 +242,7 @@ def _of_block(values: Any, inputs: Any, by: str) -> Importance | None:
     names = tuple(all_names[:n])
     if counts or all_names != list(names) * len(kept):
         raise GralisError(
-            "The inputs have different features (superpixels of their own, say), so there is nothing to add up; "
+            "The inputs have different features (for example, each has its superpixels), so they cannot be added up; "
             "explain with features that all inputs share: a grid, columns, channels."
         )
     phi, stderr = (values[name].to_numpy().reshape(len(kept), n) for name in ("phi", "stderr"))
@@ -238,30 +257,3 @@ def _of_block(values: Any, inputs: Any, by: str) -> Importance | None:
 
 def _over(numbers: Array, total: float) -> Array:
     return np.asarray(numbers / total) if total > 0 else np.full(len(numbers), np.nan)
-
-
-def _plain(moments: Moments) -> dict[str, Any]:
-    return {
-        field.name: value.tolist() if isinstance(value := getattr(moments, field.name), np.ndarray) else value
-        for field in fields(moments)
-    }
-
-
-def _moments(known: Mapping[str, Any], n_features: int) -> Moments:
-    read: dict[str, Any] = {}
-    for field in fields(Moments):
-        value = known[field.name]
-        if isinstance(value, Sequence):
-            value = np.array(value, dtype=np.float64)
-            if value.shape != (n_features,):
-                raise ValueError(f"{field.name} has the shape {value.shape}")
-        elif isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"{field.name} is {value!r}")
-        if not np.isfinite(value).all():
-            raise ValueError(f"{field.name} is not finite")
-        if field.name in _SQUARES and (np.asarray(value) < 0).any():
-            raise ValueError(f"{field.name} is negative")
-        read[field.name] = value
-    if not isinstance(read["n"], int) or read["n"] < 1:
-        raise ValueError(f"n is {read['n']!r}")
-    return Moments(**read)

@@ -1,4 +1,4 @@
-"""What `explain_many` returns: a view on the folder, read part by part when it is asked for."""
+"""What `explain_many` returns: a view of the folder, whose files are read when they are needed."""
 
 from __future__ import annotations
 
@@ -7,92 +7,142 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gralis.checks import one_of
 from gralis.errors import GralisError
 from gralis.files.archive import load
-from gralis.many.store import Store, ledger_name, table_name
-from gralis.many.tables import arrow, empty, unpack
+from gralis.many.result_tables import arrow, empty, unpack
+from gralis.many.store import ResultsFolder, ledger_name, table_name
 from gralis.results.explanation import Explanation
+
+__all__ = ["Failure", "Results", "failures_of"]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An input without a result."""
+    """An input without a result.
+
+    Attributes
+    ----------
+    id : str
+        The id of the input.
+    reason : str
+        Why it could not be explained, in one sentence.
+    """
 
     id: str
     reason: str
 
 
 class Results:
-    """The results in a folder; every file is checked against the manifest when it is read.
+    """The results in a folder of `explain_many`, of a run that is finished or not.
 
-    `Results(folder)` opens those of an earlier run.
+    Every file is checked against the manifest when it is read. `len(results)` is the number of finished inputs,
+    including those that failed.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder that was given to `explain_many` as `out`.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+
+    Examples
+    --------
+    >>> import gralis, tempfile, torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = gralis.explain_many(lambda z: z.sum(1), torch.eye(2), out=folder)
+    ...     results = Results(folder)
+    ...     list(results.ids), results.values_table()["phi"].to_pylist()
+    (['0', '1'], [1.0, 0.0, 0.0, 1.0])
     """
 
     def __init__(self, path: str | Path) -> None:
-        self._store = Store.read(path)
-        self.path = self._store.path
+        self._folder = ResultsFolder.read(path)
+        self.path = self._folder.path
 
     def __len__(self) -> int:
-        """How many inputs are finished, failures included."""
-        return sum(len(entry.ids) for entry in self._store.entries.values())
+        """The number of finished inputs, including those that failed."""
+        return sum(len(entry.ids) for entry in self._folder.entries.values())
 
     @property
     def ids(self) -> Iterator[str]:
         """The ids in the order of the inputs."""
-        return (name for _, entry in sorted(self._store.entries.items()) for name in entry.ids)
+        return (name for _, entry in sorted(self._folder.entries.items()) for name in entry.ids)
 
     @property
     def n_failures(self) -> int:
-        return sum(entry.failed for entry in self._store.entries.values())
+        """The number of inputs without a result."""
+        return sum(entry.failed for entry in self._folder.entries.values())
 
     @property
     def failures(self) -> list[Failure]:
-        """Which inputs have no result, and why."""
-        return [one for block in sorted(self._store.entries) for one in failures_of(self._store, block)]
+        """The inputs without a result, each with the reason."""
+        return [failure for block in sorted(self._folder.entries) for failure in failures_of(self._folder, block)]
 
     def parts(self, table: str) -> Iterator[Any]:
-        """The "values" or "inputs" table block by block, as pyarrow tables: memory stays flat."""
-        if table not in ("values", "inputs"):
-            raise GralisError(f"There is a table 'values' and a table 'inputs'; got {table!r}.")
-        return (self._table(table, block) for block in sorted(self._store.entries))
+        """One table block by block, so that the memory does not grow with the data set.
+
+        Parameters
+        ----------
+        table : {"values", "inputs"}
+            Which table.
+
+        Returns
+        -------
+        iterator of pyarrow.Table
+            The blocks in the order of the inputs.
+        """
+        one_of(table, ("values", "inputs"), "table", "Results.parts")
+        return (_read(self._folder, table, block) for block in sorted(self._folder.entries))
 
     def values_table(self) -> Any:
-        """One row per input and feature, as a pyarrow table."""
+        """One row per input and feature, as a pyarrow table: phi, standard error and half-width."""
         return arrow().concat_tables([empty("values"), *self.parts("values")])
 
     def inputs_table(self) -> Any:
-        """One row per input, as a pyarrow table: residual, certificate, cost, provenance, or why it failed."""
+        """One row per input, as a pyarrow table: residual, certificate, cost and provenance, or why it failed."""
         return arrow().concat_tables([empty("inputs"), *self.parts("inputs")])
 
     def explanation(self, item_id: object) -> Explanation:
-        """The whole explanation of one input; needs ledgers=True in the run."""
+        """The complete explanation of one input, if the run kept explanations (`ledgers=True`).
+
+        Parameters
+        ----------
+        item_id : str or int
+            The id of the input.
+
+        Returns
+        -------
+        Explanation
+            As `gralis.load` returns it.
+        """
         name = ledger_name(str(item_id))
-        for block, entry in self._store.entries.items():
+        for block, entry in self._folder.entries.items():
             if str(item_id) in entry.ids:
                 if name not in entry.files:
-                    failed = any(one.id == str(item_id) for one in failures_of(self._store, block))
+                    failed = any(failure.id == str(item_id) for failure in failures_of(self._folder, block))
                     why = "its explanation failed" if failed else "run with ledgers=True to keep them"
                     raise GralisError(f"There is no ledger of {item_id!r}: {why}.")
-                self._store.content(block, name)  # is it the one that was written?
+                self._folder.checked(block, name)
                 return load(self.path / name)
         raise GralisError(f"There is no input {item_id!r} in {self.path}.")
-
-    def _table(self, table: str, block: int) -> Any:
-        return _read(self._store, table, block)
 
     def __repr__(self) -> str:
         failed = f", {self.n_failures} of them without a result (see .failures)" if self.n_failures else ""
         return f"Results of {len(self)} inputs in {self.path}{failed}"
 
 
-def failures_of(store: Store, block: int) -> list[Failure]:
+def failures_of(folder: ResultsFolder, block: int) -> list[Failure]:
     """The inputs of a finished block that have no result."""
-    if not store.entries[block].failed:
+    if not folder.entries[block].failed:
         return []
-    rows = _read(store, "inputs", block).select(["input", "failure"]).to_pylist()
+    rows = _read(folder, "inputs", block).select(["input", "failure"]).to_pylist()
     return [Failure(row["input"], row["failure"]) for row in rows if row["failure"] is not None]
 
 
-def _read(store: Store, table: str, block: int) -> Any:
+def _read(folder: ResultsFolder, table: str, block: int) -> Any:
     name = table_name(table, block)
-    return unpack(store.content(block, name), str(store.path / name), table)
+    return unpack(folder.checked(block, name), str(folder.path / name), table)

@@ -1,24 +1,140 @@
-"""Tables as files, CSV or Parquet: the names of the columns, then one row after the other, as text or numbers."""
+"""The rows of a table (CSV or Parquet), read one after the other: as text or numbers, and as inputs."""
 
 from __future__ import annotations
 
 import csv
+import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.errors import GralisError
-from gralis.many.tables import arrow
+from gralis.errors import GralisError, bad
+from gralis.features import columns
+from gralis.many.items import Item, ItemStream, PendingItem, distinct, id_of, label_of, refuse
+from gralis.many.result_tables import arrow
 
+__all__ = ["means", "read_rows", "table"]
+
+TABLE_SUFFIXES = {".csv", ".tsv", ".parquet", ".pq"}
 _ROWS = 1024  # of a Parquet file at a time
 
 
+def table(path: str | Path, *, id: str | None = None, label: str | None = None, drop: Sequence[str] = ()) -> ItemStream:
+    """The rows of a CSV or Parquet file as inputs, with one feature per column.
+
+    Rows are read one by one. A row that cannot be used (a cell that is not a number, too few cells, no id) becomes an
+    input that fails; if its id is missing, its id is its number, such as "row 7".
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that ends in .csv, .tsv, .parquet or .pq. The first line of a CSV file names the columns.
+    id : str, default=None
+        The column that names the rows; None numbers them from 0.
+    label : str, default=None
+        The column with the labels, which are kept with the results and are not features.
+    drop : sequence of str, default=()
+        Columns that are left out.
+
+    Returns
+    -------
+    ItemStream
+        To be given to `explain_many` as `inputs`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t.csv").write_text("who,a,b\\nann,1,2\\nbob,3,4\\n")
+    ...     [(item.id, item.make().x.tolist()) for item in table(f"{folder}/t.csv", id="who")]
+    [('ann', [1.0, 2.0]), ('bob', [3.0, 4.0])]
+    """
+    return _table(as_path(path, "table"), id, label, drop, count_rows)
+
+
+def means(path: str | Path, *, drop: Sequence[str] = ()) -> Array:
+    """The mean of every column of a table, over the rows that can be read: a baseline for its rows.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `table` can read.
+    drop : sequence of str, default=()
+        Columns that are left out, such as ids and labels.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        The means, in the order of the columns.
+    """
+    total, n, first_error = 0.0, 0, None
+    for item in _table(as_path(path, "means"), None, None, drop, lambda _: None):
+        try:
+            total, n = total + item.make().x, n + 1
+        except GralisError as error:
+            first_error = first_error or error
+    if not n:
+        raise first_error or bad("path", "means", "a table with at least one row", "none")
+    return np.asarray(total / n)
+
+
+def _table(
+    path: Path, id: str | None, label: str | None, drop: Sequence[str], count: Callable[[Path], int | None]
+) -> ItemStream:
+    if not path.is_file():
+        raise GralisError(f"There is no file {path}.")
+    if isinstance(drop, str) or not isinstance(drop, Sequence):
+        raise bad("drop", "table", "a list of column names", repr(drop))
+    names = next(read_rows(path))
+    for name in [*drop, *(column for column in (id, label) if column is not None)]:
+        if name not in names:
+            raise GralisError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:8]))}.")
+    kept = [i for i, name in enumerate(names) if name not in drop and name not in (id, label)]
+    if not kept:
+        raise GralisError(f"{path} has no columns to explain.")
+    used = [names[i] for i in kept]
+
+    def begin() -> Iterator[PendingItem]:
+        rows = read_rows(path)
+        next(rows)
+        for number, row in enumerate(rows):
+            where = f"{path.name}: row {number}"
+            error = ragged(row, names, where)
+            cell = None if id is None or error else row[names.index(id)]
+            if id is not None and not error and cell in (None, ""):
+                error = GralisError(f"{where} has no id in column {id!r}.")
+            name = str(number) if id is None else f"row {number}" if error else id_of(cell)
+            if error:
+                yield PendingItem(name, partial(refuse, error), True)
+                continue
+            row_label = None if label is None else label_of(row[names.index(label)])
+            yield PendingItem(name, partial(_row, name, [row[i] for i in kept], used, where), True, row_label)
+
+    settings = {"id": id, "label": label, "columns": used}
+    return ItemStream(lambda: begin() if id is None else distinct(begin()), count(path), columns(used), settings)
+
+
+def _row(name: str, cells: Sequence[Any], columns_used: Sequence[str], where: str) -> Item:
+    return Item(name, numbers(cells, columns_used, where))
+
+
+def as_path(path: object, owner: str) -> Path:
+    """The path of a file or folder, checked."""
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise bad("path", owner, "the path of a file or folder", repr(path))
+    return Path(path)
+
+
 def read_rows(path: Path) -> Iterator[list[Any]]:
-    """The names of the columns, checked; then row by row. A row of a CSV may have too few cells, or too many."""
+    """The names of the columns, checked, then one row after the other.
+
+    A row of a CSV file may have more or fewer cells than there are columns.
+    """
     rows = _parquet(path) if _is_parquet(path) else _csv(path)
     names = [str(name) for name in next(rows)]
     check_names(names, str(path))
@@ -27,7 +143,7 @@ def read_rows(path: Path) -> Iterator[list[Any]]:
 
 
 def count_rows(path: Path) -> int:
-    """How many rows there are below the header: a Parquet file knows, a CSV is read through."""
+    """The number of rows below the header. A CSV file must be read for this, a Parquet file states it."""
     if _is_parquet(path):
         with arrow("pyarrow.parquet").ParquetFile(path) as file:
             return int(file.metadata.num_rows)
@@ -35,14 +151,14 @@ def count_rows(path: Path) -> int:
 
 
 def check_names(names: Sequence[str], where: str) -> None:
-    """Every column has a name of its own."""
+    """Refuse two columns with the same name."""
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
-        raise GralisError(f"{where} has two columns named {twice[0]!r}; every column needs a name of its own.")
+        raise GralisError(f"{where} has two columns named {twice[0]!r}; every column needs a different name.")
 
 
 def numbers(cells: Sequence[Any], names: Sequence[str], where: str) -> Array:
-    """A row as numbers, or the sentence that names its first bad cell."""
+    """A row as numbers; an error names the first cell that is not one."""
     return np.array([_number(cell, name, where) for name, cell in zip(names, cells, strict=True)])
 
 

@@ -1,7 +1,7 @@
-"""One giant input over many workers: the rays of one plan are shared out, and their ledgers joined in order.
+"""One giant input on many workers: the rays of one plan are shared out, and the ledgers of the parts are joined.
 
-The plan is settled by the driver, which also estimates; workers evaluate rays and nothing else. Rays are a function of
-the seed, so this is the explanation that one machine finds, up to the rounding of batches of another size.
+The driver makes the plan and the estimates; the workers only evaluate rays. Rays are a function of the seed, so the
+result is the explanation that one machine gives, up to the rounding of batches of another size.
 """
 
 from __future__ import annotations
@@ -10,24 +10,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any, TypeVar, Unpack
 
+import torch
+
 from gralis.api.explain import about, begin, complete
+from gralis.api.signature import options_of_explain
 from gralis.arrays import Array
 from gralis.checks import whole
 from gralis.evaluation.cost import Cost
-from gralis.evaluation.evaluator import Consumer, Evaluator
+from gralis.evaluation.evaluator import Evaluator, GradientRows
 from gralis.ledger import Ledger
-from gralis.many.ray_engine import cluster, given_to_workers, greet, workers_told
+from gralis.many.ray_engine import ray_workers, worker_errors
 from gralis.options import Choices
 from gralis.problem import Problem
 from gralis.rays import RayRequest
 from gralis.results.explanation import Explanation
 from gralis.targets import Target
 
-Answer = TypeVar("Answer")
+__all__ = ["explain_split"]
 
-_RAYS = 32  # a worker is given at a time
+Part = TypeVar("Part")
+
+_RAYS = 32  # that a worker is given at a time
 
 
+@options_of_explain()
 def explain_split(
     model: object,
     x: object,
@@ -37,60 +43,71 @@ def explain_split(
     target: Target = None,
     **options: Unpack[Choices],
 ) -> Explanation:
-    """`gralis.explain` with its rays spread over Ray workers: for one input whose explanation takes hours."""
-    given = complete({**options, "target": target}, "explain_split")
-    problem = Problem.build(model, x, target=target, **about(given))
-    run = begin([problem], given)
-    with cluster(address) as ray:
-        resources = ray.cluster_resources()
-        gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
-        n = whole(workers, "workers", 1) if workers is not None else gpus or max(cores, 1)
-        share = {"num_cpus": min(1.0, cores / n), "num_gpus": min(1.0, gpus / n)}
-        kind = ray.remote(**share, max_restarts=3, max_task_retries=3)(_Worker)
-        shared = given_to_workers(ray, (model, x, target, {**given, "progress": False}))
-        actors = [kind.remote(shared) for _ in range(n)]
-        greet(ray, actors)
-        run.use(_Split([problem], run.options.batch_size, run.options.max_memory, ray.util.ActorPool(actors)))
-        try:
-            with workers_told(ray):
-                return run.result()
-        finally:
-            for actor in actors:
-                ray.kill(actor)
+    """`gralis.explain` with its rays spread over Ray workers, for one input whose explanation takes hours.
+
+    Parameters
+    ----------
+    model : callable, torch.nn.Module or adapted model
+        The model, as in `gralis.explain`. It is sent to the workers, so it must be picklable.
+    x : array or tensor, or a tuple or dict of them
+        The input.
+    workers : int, default=None
+        The number of workers; None takes one per GPU if there are any, else one per core.
+    address : str, default=None
+        The address of a Ray cluster; None uses the cluster that this process is connected to, or starts one here.
+    target : int, callable or None, default=None
+        What is explained, as in `gralis.explain`.
+
+    Returns
+    -------
+    Explanation
+        The explanation that `gralis.explain` gives, up to rounding.
+    """
+    completed = complete({**options, "target": target}, "explain_split")
+    problem = Problem.build(model, x, target=target, **about(completed))
+    run = begin([problem], completed)
+    n = None if workers is None else whole(workers, "workers", 1, "explain_split")
+    shared = (model, x, target, {**completed, "progress": False})
+    retries = {"max_restarts": 3, "max_task_retries": 3}
+    with ray_workers(_RayEvaluator, shared, n=n, address=address, **retries) as started:
+        pool = started.ray.util.ActorPool(started.actors)
+        run.use(_SplitEvaluator([problem], run.options.batch_size, run.options.max_memory, pool))
+        with worker_errors(started.ray):
+            return run.result()
 
 
-class _Worker:
-    """Evaluates parts of requests."""
+class _RayEvaluator:
+    """Evaluates parts of requests in a worker."""
 
     def __init__(self, task: tuple[object, object, Target, Mapping[str, Any]]) -> None:
-        import torch
-
         torch.set_num_threads(1)
-        model, x, target, given = task
-        problem = Problem.build(model, x, target=target, **about(given))
-        size = given["batch_size"]
+        model, x, target, options = task
+        problem = Problem.build(model, x, target=target, **about(options))
+        size = options["batch_size"]
         self._evaluator = Evaluator([problem], batch_size=None if size == "auto" else size)
         with self._evaluator.session():
             self._evaluator.endpoints()
 
     def ready(self) -> None:
-        """Answers once the model is there."""
+        """Answers once the model is loaded."""
 
     def ledger(self, request: RayRequest, values: bool) -> tuple[Ledger, Cost]:
+        """The ledger rows of a request, and what they cost."""
         self._evaluator.cost = Cost()
         with self._evaluator.session():
-            (found,) = self._evaluator.evaluate(request, values=values)
-        return found, self._evaluator.cost
+            (ledger,) = self._evaluator.evaluate(request, values=values)
+        return ledger, self._evaluator.cost
 
-    def gradient(self, request: RayRequest) -> tuple[Array, Cost]:
+    def gradients(self, request: RayRequest) -> tuple[Array, Cost]:
+        """The gradients at the points of a request, and what they cost."""
         self._evaluator.cost = Cost()
         with self._evaluator.session():
-            (found,) = self._evaluator.gradients(request)
-        return found, self._evaluator.cost
+            (gradients,) = self._evaluator.gradients(request)
+        return gradients, self._evaluator.cost
 
 
-class _Split(Evaluator):
-    """An evaluator that has others evaluate; what is too small to share it does itself."""
+class _SplitEvaluator(Evaluator):
+    """An evaluator that sends parts of large requests to workers and evaluates small requests itself."""
 
     def __init__(self, problems: list[Problem], batch_size: int | None, max_memory: int | None, pool: Any) -> None:
         super().__init__(problems, batch_size=batch_size, max_memory=max_memory)
@@ -99,33 +116,33 @@ class _Split(Evaluator):
     def evaluate(self, request: RayRequest, *, values: bool) -> tuple[Ledger, ...]:
         if request.n_rays <= _RAYS:
             return super().evaluate(request, values=values)
-        found = self._pool.map(lambda actor, part: actor.ledger.remote(part, values), list(_parts(request)))
-        return (Ledger.join([self._charged(*answer) for answer in found]),)
+        parts = self._pool.map(lambda actor, part: actor.ledger.remote(part, values), list(_parts(request)))
+        return (Ledger.join([self._charged(*part) for part in parts]),)
 
-    def stream(self, request: RayRequest, consume: Consumer) -> None:
+    def gradient_batches(self, request: RayRequest) -> Iterator[GradientRows]:
         if request.n_rays <= _RAYS:
-            return super().stream(request, consume)
+            yield from super().gradient_batches(request)
+            return
         start = 0
-        for answer in self._pool.map(lambda actor, part: actor.gradient.remote(part), list(_parts(request))):
-            rows = self._charged(*answer)
-            consume(0, slice(start, start + len(rows)), rows)
+        for part in self._pool.map(lambda actor, part: actor.gradients.remote(part), list(_parts(request))):
+            rows = self._charged(*part)
+            yield 0, slice(start, start + len(rows)), rows
             start += len(rows)
-        return None
 
-    def _charged(self, answer: Answer, cost: Cost) -> Answer:
-        """The answer, its cost added to ours."""
-        own = self.cost
+    def _charged(self, part: Part, cost: Cost) -> Part:
+        """The result of a worker, with its cost added to the cost of this evaluator."""
+        spent = self.cost
         self.cost = replace(
-            own,
-            n_gradients=own.n_gradients + cost.n_gradients,
-            n_forwards=own.n_forwards + cost.n_forwards,
-            n_rays=own.n_rays + cost.n_rays,
-            n_batches=own.n_batches + cost.n_batches,
-            batch_size=max(own.batch_size, cost.batch_size),
-            bytes_per_point=max(own.bytes_per_point, cost.bytes_per_point),
+            spent,
+            n_gradients=spent.n_gradients + cost.n_gradients,
+            n_forwards=spent.n_forwards + cost.n_forwards,
+            n_rays=spent.n_rays + cost.n_rays,
+            n_batches=spent.n_batches + cost.n_batches,
+            batch_size=max(spent.batch_size, cost.batch_size),
+            bytes_per_point=max(spent.bytes_per_point, cost.bytes_per_point),
         )
-        self._engine.progress(cost.n_gradients)
-        return answer
+        self._calls.progress(cost.n_gradients)
+        return part
 
 
 def _parts(request: RayRequest) -> Iterator[RayRequest]:

@@ -1,4 +1,4 @@
-"""Methods that are arithmetic on one ledger: given a ledger they do not call the model, without one they make it."""
+"""Methods that are arithmetic on one ledger: with a ledger they do not call the model, without one they make it."""
 
 from __future__ import annotations
 
@@ -6,96 +6,155 @@ from typing import Unpack
 
 import numpy as np
 
-from gralis.arrays import Array
+from gralis.api.signature import keywords_of
 from gralis.checks import whole
-from gralis.explainers import Attribution
 from gralis.kernels import Uniform
-from gralis.ledger import FoldedLedger
-from gralis.methods.method import Task, TaskWords, delta_of, known
+from gralis.methods.method import delta_of, exact_estimate
+from gralis.methods.settings import MethodKeywords, MethodSettings
 from gralis.rays import RayRequest
 from gralis.rays.quadrature import midpoint
+from gralis.results import Attribution
 from gralis.results.explanation import Explanation
 
+__all__ = ["gralis", "gralis_uniform", "integrated_gradients", "kernel_shap", "lime", "singles"]
+
 _NODES = 64  # on the path of Integrated Gradients
-_ENOUGH_POINTS = 32  # points on the ray of all features that a ledger must have to be read instead
+_ENOUGH_POINTS = 32  # points on the ray of all features from which a ledger is read instead
 
 
-def gralis(
-    model: object,
-    x: object,
-    *,
-    kernel: object = None,
-    **asked: Unpack[TaskWords],
-) -> Attribution:
-    """GRALIS: phi_i = E_q[ray_i(T) | i in T] under the kernel; None is that of the ledger, or Gaussian(0.75).
+@keywords_of(MethodSettings)
+def gralis(model: object, x: object, *, kernel: object = None, **keywords: Unpack[MethodKeywords]) -> Attribution:
+    """phi_i = E_q[ray_i(T) | i in T]: GRALIS under a kernel.
 
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    kernel : Kernel or None, default=None
+        How coalitions are weighted. None means the kernel of the ledger, and Gaussian(0.75) without a ledger.
+
+    Returns
+    -------
+    Attribution
+
+    Examples
+    --------
     >>> import torch
     >>> gralis(lambda z: z[:, 0] * z[:, 1], torch.tensor([2.0, 3.0]), kernel=Uniform()).values.round(6).tolist()
     [1.5, 1.5]
     """
-    e = Task.of(gralis, asked).explain(model, x, kernel)
-    return Attribution(e.estimate, e.names, e.delta, repr(e.kernel), e.features)
+    return _own_values(MethodSettings.of(gralis, keywords).explain(model, x, kernel))
 
 
-def gralis_uniform(
-    model: object,
-    x: object,
-    **asked: Unpack[TaskWords],
-) -> Attribution:
-    """GRALIS with the uniform kernel, the limit sigma -> infinity."""
-    e = Task.of(gralis_uniform, asked).explain(model, x, Uniform())
-    return Attribution(e.estimate, e.names, e.delta, repr(e.kernel), e.features)
+@keywords_of(MethodSettings)
+def gralis_uniform(model: object, x: object, **keywords: Unpack[MethodKeywords]) -> Attribution:
+    """phi_i = E_q[ray_i(T) | i in T] under the uniform kernel: GRALIS in the limit sigma -> infinity.
+
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+
+    Returns
+    -------
+    Attribution
+    """
+    return _own_values(MethodSettings.of(gralis_uniform, keywords).explain(model, x, Uniform()))
 
 
-def singles(
-    model: object,
-    x: object,
-    **asked: Unpack[TaskWords],
-) -> Attribution:
-    """v({i}) = F(x_i) - F(x'): every feature on its own, the limit sigma -> 0."""
-    return Task.of(singles, asked).explain(model, x).singles()
+@keywords_of(MethodSettings)
+def singles(model: object, x: object, **keywords: Unpack[MethodKeywords]) -> Attribution:
+    """v({i}) = F(x_i) - F(x'): every feature alone, which is GRALIS in the limit sigma -> 0.
+
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+
+    Returns
+    -------
+    Attribution
+    """
+    return MethodSettings.of(singles, keywords).explain(model, x).singles()
 
 
-def kernel_shap(
-    model: object,
-    x: object,
-    **asked: Unpack[TaskWords],
-) -> Attribution:
-    """Shapley values by weighted least squares on the coalition values."""
-    return Task.of(kernel_shap, asked).explain(model, x).kernel_shap()
+@keywords_of(MethodSettings)
+def kernel_shap(model: object, x: object, **keywords: Unpack[MethodKeywords]) -> Attribution:
+    """Shapley values by weighted least squares on the coalition values.
+
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+
+    Returns
+    -------
+    Attribution
+    """
+    return MethodSettings.of(kernel_shap, keywords).explain(model, x).kernel_shap()
 
 
+@keywords_of(MethodSettings)
 def lime(
-    model: object,
-    x: object,
-    *,
-    ridge: float = 1.0,
-    sigma: float = 0.25,
-    **asked: Unpack[TaskWords],
+    model: object, x: object, *, ridge: float = 1.0, sigma: float = 0.25, **keywords: Unpack[MethodKeywords]
 ) -> Attribution:
-    """The coefficients of a ridge fit of v on 0/1 features, weighted by closeness to x."""
-    return Task.of(lime, asked).explain(model, x).lime(ridge, sigma)
+    """The coefficients of a ridge fit of v on 0/1 features, weighted by closeness to x.
+
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    ridge : float, default=1.0
+        The penalty on the squared coefficients. 0 means ordinary least squares.
+    sigma : float, default=0.25
+        The width of the weights exp(-D^2 / 2 sigma^2), where D is the cosine distance of a coalition from all features.
+
+    Returns
+    -------
+    Attribution
+        The coefficients, with the `intercept` and the weighted `r2` of the fit.
+    """
+    return MethodSettings.of(lime, keywords).explain(model, x).lime(ridge, sigma)
 
 
+@keywords_of(MethodSettings)
 def integrated_gradients(
-    model: object,
-    x: object,
-    *,
-    n_nodes: int | None = None,
-    **asked: Unpack[TaskWords],
+    model: object, x: object, *, n_nodes: int | None = None, **keywords: Unpack[MethodKeywords]
 ) -> Attribution:
     """phi_i = (x_i - x'_i) times the mean of dF/dx_i on the straight path from x' to x, summed over each feature.
 
-    A ledger is read if it knows that path well (every coalition evaluated, or at least 32 points there) and n_nodes is
-    not given; else the path is evaluated at n_nodes (64, or fewer if the budget says so) midpoints for every baseline.
+    Parameters
+    ----------
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    n_nodes : int or None, default=None
+        The number of midpoints on the path from each baseline. None reads the ledger if it knows the path well (it
+        has every coalition, or at least 32 points on the path), and otherwise takes 64 midpoints, or fewer if the
+        budget does not allow them.
+
+    Returns
+    -------
+    Attribution
     """
-    task = Task.of(integrated_gradients, asked)
-    if task.ledger is not None and n_nodes is None and _knows_path(task.ledger):
-        return task.explain(model, x).integrated_gradients()
-    with task.evaluator(model, x) as evaluator:
+    settings = MethodSettings.of(integrated_gradients, keywords)
+    if settings.ledger is not None and n_nodes is None and _knows_path(settings.ledger):
+        return settings.explain(model, x).integrated_gradients()
+    with settings.evaluator(model, x) as evaluator:
         problem = evaluator.problem
         weights = problem.baselines.weights
-        most = max(1, task.budget // len(weights))
+        most = max(1, settings.budget // len(weights))
         rule = midpoint(min(_NODES, most) if n_nodes is None else whole(n_nodes, "n_nodes", 1, "integrated_gradients"))
         rays = (np.ones((len(weights), problem.n_features), dtype=bool), np.zeros(len(weights)), 0)
         request = RayRequest.of(
@@ -103,19 +162,22 @@ def integrated_gradients(
         )
         values = np.zeros(problem.n_features)
         share = (weights[:, None] * rule.weights).ravel()  # of every point, in the order of the request
-
-        def add(question: int, part: slice, rows: Array) -> None:
-            nonlocal values
+        for _, part, rows in evaluator.gradient_batches(request):
             values += share[part] @ rows
-
-        evaluator.stream(request, add)
-        found, names = known(values, "integrated gradients"), problem.features.names
-        return Attribution(found, names, delta_of(evaluator), f"{rule.n_nodes} nodes", problem.features)
+        estimate, features = exact_estimate(values, "integrated gradients"), problem.features
+        return Attribution(estimate, features.names, delta_of(evaluator), f"{rule.n_nodes} nodes", features)
 
 
-def _knows_path(ledger: Explanation) -> bool:
-    rows = ledger.ledger
-    if isinstance(rows, FoldedLedger):
+def _own_values(explanation: Explanation) -> Attribution:
+    """The values of the explanation itself."""
+    e = explanation
+    return Attribution(e.estimate, e.names, e.delta, repr(e.kernel), e.features)
+
+
+def _knows_path(explanation: Explanation) -> bool:
+    """Whether the ledger has enough points on the ray of all features."""
+    rows = explanation.ledger.kept_rows
+    if rows is None:
         return False
     n_points = int(rows.nodes_per_ray[rows.masks.all(1)].sum())
-    return n_points >= _ENOUGH_POINTS or (ledger.estimate.exact and n_points > 0)
+    return n_points >= _ENOUGH_POINTS or (explanation.estimate.exact and n_points > 0)

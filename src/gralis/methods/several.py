@@ -1,41 +1,26 @@
-"""Several methods on one input: one ledger for all that can read it, the same features for all."""
+"""Several methods on one input: the same features for all, and one ledger for all methods that can read it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, Unpack
 
 from torch import nn
 
+from gralis.api.signature import keywords_of
 from gralis.errors import bad
-from gralis.explainers import Attribution
 from gralis.kernels import Gaussian
-from gralis.methods.at_random import random
-from gralis.methods.from_ledger import gralis, gralis_uniform, integrated_gradients, kernel_shap, lime, singles
-from gralis.methods.gradcam import gradcam, gradcam_lin
-from gralis.methods.method import Method, Task, TaskWords
-from gralis.methods.occlude import occlusion
+from gralis.methods.registry import FROM_LEDGER, METHODS
+from gralis.methods.settings import MethodKeywords, MethodSettings
+from gralis.results import Attribution
 
-METHODS: Mapping[str, Method] = MappingProxyType(
-    {
-        "gralis": gralis,
-        "gralis_uniform": gralis_uniform,
-        "singles": singles,
-        "integrated_gradients": integrated_gradients,
-        "gradcam": gradcam,
-        "gradcam_lin": gradcam_lin,
-        "kernel_shap": kernel_shap,
-        "lime": lime,
-        "occlusion": occlusion,
-        "random": random,
-    }
-)
-FROM_LEDGER = frozenset({"gralis", "gralis_uniform", "singles", "integrated_gradients", "kernel_shap", "lime"})
-_WITH_LAYER = frozenset({"gradcam", "gradcam_lin"})
+__all__ = ["run"]
 
 
+@keywords_of(MethodSettings)
 def run(
     names: Iterable[str],
     model: object,
@@ -44,30 +29,49 @@ def run(
     kernel: object = Gaussian(0.75),
     layer: str | nn.Module | None = None,
     options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    **asked: Unpack[TaskWords],
+    **keywords: Unpack[MethodKeywords],
 ) -> dict[str, Attribution]:
-    """The attributions of these methods, by name, over the same features; those in FROM_LEDGER read one ledger.
+    """The attributions of several methods, by name, over the same features; those in `FROM_LEDGER` share one ledger.
 
-    `kernel` is that of GRALIS, `layer` that of GradCAM; `options` are further ones of single methods. `ledger`: an
-    explanation of the same x and features to read; without it one is made.
+    Parameters
+    ----------
+    names : iterable of str
+        Names of methods, which are the keys of `METHODS`. A single name is allowed.
+    model : object
+        The model F, in any form that `gralis.explain` takes.
+    x : object
+        One input, without a batch axis.
+    kernel : Kernel, default=Gaussian(0.75)
+        The kernel of the explanation that is made for the methods in `FROM_LEDGER`.
+    layer : str, torch.nn.Module or None, default=None
+        The layer for the methods that have this keyword, such as `gradcam`. None leaves the choice to them.
+    options : mapping from str to mapping, default={}
+        Further keywords of single methods, by name: `options={"lime": {"ridge": 0.5}}`.
 
+    Returns
+    -------
+    dict from str to Attribution
+
+    Examples
+    --------
     >>> import torch
-    >>> found = run(["gralis", "occlusion"], lambda z: z @ torch.tensor([1.0, -2.0]), torch.ones(2))
-    >>> {name: attribution.values.round(6).tolist() for name, attribution in found.items()}
+    >>> attributions = run(["gralis", "occlusion"], lambda z: z @ torch.tensor([1.0, -2.0]), torch.ones(2))
+    >>> {name: attribution.values.round(6).tolist() for name, attribution in attributions.items()}
     {'gralis': [1.0, -2.0], 'occlusion': [1.0, -2.0]}
     """
     chosen = [names] if isinstance(names, str) else list(names)
     for name in [*chosen, *options]:
         if name not in METHODS:
             raise bad("names", "methods.run", f"made of {', '.join(map(repr, METHODS))}", repr(name))
-    task = Task.of(run, asked)
-    if task.ledger is None and FROM_LEDGER & set(chosen):
-        task = replace(task, ledger=task.explain(model, x, kernel))
-    if task.ledger is not None and task.features is None:
-        task = replace(task, features=task.ledger.features)
-    found = {}
+    settings = MethodSettings.of(run, keywords)
+    if settings.ledger is None and FROM_LEDGER & set(chosen):
+        settings = replace(settings, ledger=settings.explain(model, x, kernel))
+    if settings.ledger is not None and settings.features is None:
+        settings = replace(settings, features=settings.ledger.features)
+    attributions = {}
     for name in chosen:
-        own = {"layer": layer} if name in _WITH_LAYER and layer is not None else {}
-        method: Callable[..., Attribution] = METHODS[name]  # with options of its own
-        found[name] = method(model, x, **vars(task), **{**own, **options.get(name, {})})
-    return found
+        method: Callable[..., Attribution] = METHODS[name]  # which may have further keywords
+        has_layer = layer is not None and "layer" in signature(method).parameters
+        further = {**({"layer": layer} if has_layer else {}), **options.get(name, {})}
+        attributions[name] = method(model, x, **vars(settings), **further)
+    return attributions

@@ -1,4 +1,4 @@
-"""Errors of the user's code, told with the shapes that caused them; out of memory is not an error of the code."""
+"""Errors of the user's code, reported with the shapes that caused them; out of memory is not an error of the code."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from gralis.errors import GralisError, ModelError
 from gralis.models.points import shapes
 from gralis.models.protocol import Points
 
+__all__ = ["full_name", "kind", "out_of_memory", "report_failure"]
+
 _ALLOCATION = ("out of memory", "can't allocate memory", "DefaultCPUAllocator", "RESOURCE_EXHAUSTED")  # the last: JAX
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether a smaller batch might have gone through."""
+    """Whether the error means that the batch was too large for the memory."""
     if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
         return True
-    if type(error).__name__ == "ResourceExhaustedError":  # TensorFlow's own
+    if type(error).__name__ == "ResourceExhaustedError":  # of TensorFlow
         return True
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _ALLOCATION)
 
 
-def kind(given: object) -> str:
-    """What was given, in words: 'the class Linear', 'a Linear'."""
-    return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+def kind(value: object) -> str:
+    """What a value is, in words: 'the class Linear', 'a Linear'."""
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
 def full_name(fn: Callable[..., Any]) -> str:
-    """module.qualname, of the class if the callable is an instance, of the inner function if it is a partial."""
+    """module.qualname of a function, of the class of a callable instance, or of the function inside a partial."""
     inner = getattr(fn, "func", fn)
     named = inner if hasattr(inner, "__qualname__") else type(inner)
     return f"{named.__module__}.{named.__qualname__}"
@@ -38,7 +40,7 @@ def full_name(fn: Callable[..., Any]) -> str:
 
 @contextmanager
 def report_failure(culprit: str, points: Points, advice: str = "") -> Iterator[None]:
-    """Re-raise an error of the user's code as a ModelError naming the culprit and the points; memory errors pass."""
+    """Re-raise an error of the user's code as a ModelError with the culprit and the points; memory errors pass."""
     try:
         yield
     except GralisError:

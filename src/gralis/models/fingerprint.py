@@ -1,6 +1,6 @@
-"""What tells two models apart without calling them: state and structure of a module, code and constants of a function.
+"""Hashes that tell models apart without calling them: of a module's structure and state, or of a function's code.
 
-What a plain attribute of a module, or the state of an object behind a method, does to the numbers is not seen.
+Plain attributes of a module, and the state of an object behind a method, may change the numbers but not the hash.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from torch import Tensor, nn
 
 from gralis.models.failures import full_name
 
+__all__ = ["bytes_of", "of_function", "of_module"]
+
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def of_module(module: nn.Module) -> str:
-    """sha256 over the classes and constants of all parts, and the names, shapes, dtypes and bytes of the state.
+    """A sha256 of the classes and constants of all parts, and of the names, shapes, dtypes and bytes of the state.
 
     >>> of_module(nn.LeakyReLU(0.1)) == of_module(nn.LeakyReLU(0.2)), of_module(nn.ReLU()) == of_module(nn.Tanh())
     (False, False)
@@ -42,15 +44,15 @@ def of_module(module: nn.Module) -> str:
 
 
 def of_function(fn: Callable[..., Any]) -> str:
-    """Its full name, with a hash of its code, its defaults and the constants it closes over.
+    """The full name of the function, with a hash of its code, its defaults and the constants it closes over.
 
     >>> of_function(lambda z: z + 1) == of_function(lambda z: z + 2), of_function(len)
     (False, 'builtins.len')
     """
-    found = list(_code(fn))
-    if not found:
+    code = list(_code(fn))
+    if not code:
         return full_name(fn)
-    return f"{full_name(fn)} {hashlib.sha256(b'|'.join(found)).hexdigest()[:16]}"
+    return f"{full_name(fn)} {hashlib.sha256(b'|'.join(code)).hexdigest()[:16]}"
 
 
 def _code(fn: object) -> Iterator[bytes]:
@@ -66,18 +68,18 @@ def _code(fn: object) -> Iterator[bytes]:
 
 
 def _constants(fn: FunctionType) -> dict[str, object]:
-    """What it closes over and cannot change: counters and caches are the function's own affair."""
+    """The variables that the function closes over and does not write; lists, dicts and sets may be caches."""
     written = {step.argval for step in dis.get_instructions(fn) if step.opname == "STORE_DEREF"}
-    found = {}
+    constants = {}
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         with suppress(ValueError):  # not yet assigned
             if name not in written and not isinstance(cell.cell_contents, list | dict | set):
-                found[name] = cell.cell_contents
-    return found
+                constants[name] = cell.cell_contents
+    return constants
 
 
 def _compiled(code: Any) -> Iterator[bytes]:
-    """The instructions, the names and the constants, also of functions inside; not the lines they stand on."""
+    """The instructions, names and constants, also of inner functions; line numbers are left out."""
     yield code.co_code
     yield repr(code.co_names).encode()
     for constant in code.co_consts:
@@ -94,7 +96,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    """The same text in every process: the order of a set is not."""
+    """A text that is the same in every process; the order of a set is not."""
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
 
@@ -104,9 +106,9 @@ def bytes_of(tensor: Tensor) -> bytes:
     >>> bytes_of(torch.ones(2, dtype=torch.float16)[::2]) == bytes_of(torch.ones(1, dtype=torch.float16))
     True
     """
-    # A copy: contiguous() leaves the stride of a single number as it is, and bytes cannot be seen through it.
-    plainly = tensor.detach().cpu().clone(memory_format=torch.contiguous_format).reshape(-1)
-    return plainly.view(torch.uint8).numpy().tobytes()
+    # A copy: contiguous() keeps the stride of a single number, and view(torch.uint8) needs a stride of one.
+    flat = tensor.detach().cpu().clone(memory_format=torch.contiguous_format).reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes()
 
 
 def _pieces(entries: Iterable[tuple[object, object]]) -> Iterator[bytes]:
@@ -128,10 +130,10 @@ def _pieces(entries: Iterable[tuple[object, object]]) -> Iterator[bytes]:
             yield from _pieces(enumerate(entry.get_weights()))  # type: ignore[attr-defined]
         elif isinstance(entry, nn.Module):
             yield f"{name}|{of_module(entry)}|".encode()
-        elif inspect.isfunction(entry):  # its own closure may lead back here
+        elif inspect.isfunction(entry):  # without its closure, which may lead back here
             yield f"{name}|{full_name(entry)}|".encode()
             yield from _compiled(entry.__code__)
         elif _is_plain(entry):
             yield f"{name}|{_shown(entry)}|".encode()
-        else:  # an address would be another one tomorrow
+        else:  # without its repr, which may show an address
             yield f"{name}|{type(entry).__module__}.{type(entry).__qualname__}|".encode()

@@ -1,4 +1,4 @@
-"""A model of another framework as a gralis Model: the framework runs and differentiates, targets are read here.
+"""A function of another framework as a gralis Model: the framework runs and differentiates, targets are read here.
 
 F = target(outputs), so dF/dpoint is the pull-back of dtarget/doutputs through the framework: one forward, and one
 backward for each target.
@@ -19,14 +19,16 @@ from gralis.errors import GralisError, ModelError
 from gralis.models.failures import report_failure
 from gralis.models.fingerprint import of_function
 from gralis.models.points import leaves, rebuild, require_floating
-from gralis.models.protocol import Points
+from gralis.models.protocol import OutputModel, Points
 from gralis.targets import OnTensors, Target, check, describe, select
 
-#: dF/doutput for every array of the outputs; None: F does not depend on it.
+__all__ = ["FrameworkFunction", "FrameworkModel", "FrameworkPass", "Weights"]
+
+#: dF/doutput for every array of the outputs; None where F does not depend on it.
 Weights: TypeAlias = Sequence[NDArray[Any] | None]
 
 
-class Pass(Protocol):
+class FrameworkPass(Protocol):
     """One run of the framework over a batch."""
 
     def arrays(self) -> list[NDArray[Any]]:
@@ -34,11 +36,11 @@ class Pass(Protocol):
         ...
 
     def put(self, parts: list[Any]) -> Any:
-        """The outputs with other things in the places of their arrays."""
+        """The outputs with these parts in the places of their arrays."""
         ...
 
     def read(self, target: Callable[[Any], Any], *, gradient: bool) -> tuple[NDArray[Any], Weights]:
-        """The user's own target on the framework's own outputs, and its derivative by each of their arrays."""
+        """A target that the user wrote for the framework's arrays, and its derivative by each array of the outputs."""
         ...
 
     def pull(self, weights: Weights) -> list[NDArray[Any]]:
@@ -46,50 +48,61 @@ class Pass(Protocol):
         ...
 
 
-class Engine(Protocol):
+class FrameworkFunction(Protocol):
     """A function of a framework, ready to run on batches."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The full name of the function, or the class of the model."""
+        ...
+
     @property
-    def advice(self) -> str: ...
+    def advice(self) -> str:
+        """What to add to the message when a run fails."""
+        ...
+
     @property
-    def dtype(self) -> torch.dtype | None: ...
-    def run(self, points: list[NDArray[Any]], form: Points, *, gradient: bool) -> Pass: ...
+    def dtype(self) -> torch.dtype | None:
+        """The dtype that floating points are cast to; None keeps theirs."""
+        ...
+
+    def run(self, points: list[NDArray[Any]], form: Points, *, gradient: bool) -> FrameworkPass:
+        """Run on these leaves, packed in the form of `form`; `gradient` says whether `pull` will be called."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ForeignModel:
-    """`value` and `value_and_gradient` of a JAX, TensorFlow or Keras function; made by `gralis.models.jax`, `.keras`.
+class FrameworkModel(OutputModel):
+    """F of a JAX, TensorFlow or Keras function; made by `gralis.models.jax` and `gralis.models.keras`.
 
-    A function given as target receives the framework's own arrays; readouts from `gralis.targets` work as ever.
+    A function as target receives the framework's arrays; readouts from `gralis.targets` work on tensors as usual.
+
+    Attributes
+    ----------
+    function : FrameworkFunction
+        Runs the function. Compiled programs stay with it when the target is exchanged.
+    target : Target, default=None
+        What F reads off the outputs.
+    source : callable or None, default=None
+        The function that the user wrote, for its fingerprint.
     """
 
-    engine: Engine  # what is compiled stays there when the target is exchanged
+    function: FrameworkFunction
     target: Target = None
-    source: Callable[..., Any] | None = None  # what was given, for its fingerprint
+    source: Callable[..., Any] | None = None
 
     differentiable = True
     device = torch.device("cpu")
 
     @property
     def dtype(self) -> torch.dtype | None:
-        """What floating points are cast to; None: they stay as given."""
-        return self.engine.dtype
+        """The dtype that floating points are cast to; None keeps theirs."""
+        return self.function.dtype
 
     @property
     def name(self) -> str:
         """The full name of the function, or the class of the model."""
-        return self.engine.name
-
-    def value(self, points: Points) -> Tensor:
-        """F at every row, (rows,)."""
-        return self.values(points, (self.target,))[0]
-
-    def value_and_gradient(self, points: Points) -> tuple[Tensor, Points]:
-        """F at every row and dF/dpoint: one forward, one backward."""
-        (value,), (gradient,) = self.values_and_gradients(points, (self.target,))
-        return value, gradient
+        return self.function.name
 
     def values(self, points: Points, targets: Sequence[Target]) -> list[Tensor]:
         """F of every target, each (rows,), by one forward."""
@@ -102,16 +115,16 @@ class ForeignModel:
         return run.put([_tensor(array) for array in run.arrays()])
 
     def values_and_gradients(self, points: Points, targets: Sequence[Target]) -> tuple[list[Tensor], list[Points]]:
-        """F and dF/dpoint of every target: one forward, a backward each."""
+        """F and dF/dpoint of every target: one forward, and one backward for each."""
         require_floating(points)
         run = self._run(points, gradient=True)
         values, gradients = [], []
         for target in targets:
             value, weights = self._selected(run, target, points, gradient=True)
             with report_failure(f"The backward pass of {self.name}", points):
-                found = run.pull(weights)
+                pulled = run.pull(weights)
             values.append(value)
-            gradients.append(rebuild(points, [_tensor(array) for array in found]))
+            gradients.append(rebuild(points, [_tensor(array) for array in pulled]))
         return values, gradients
 
     def fingerprint(self) -> str:
@@ -119,14 +132,16 @@ class ForeignModel:
         return self.name if self.source is None else of_function(self.source)
 
     def __repr__(self) -> str:
-        return f"{type(self.engine).__name__}({self.name}, target={describe(self.target)})"
+        return f"{type(self.function).__name__}({self.name}, target={describe(self.target)})"
 
-    def _run(self, points: Points, *, gradient: bool) -> Pass:
+    def _run(self, points: Points, *, gradient: bool) -> FrameworkPass:
         batch = [_array(leaf, self.dtype) for leaf in leaves(points)]
-        with report_failure(f"The model {self.name}", points, self.engine.advice):
-            return self.engine.run(batch, points, gradient=gradient)
+        with report_failure(f"The model {self.name}", points, self.function.advice):
+            return self.function.run(batch, points, gradient=gradient)
 
-    def _selected(self, run: Pass, target: Target, points: Points, *, gradient: bool) -> tuple[Tensor, Weights]:
+    def _selected(
+        self, run: FrameworkPass, target: Target, points: Points, *, gradient: bool
+    ) -> tuple[Tensor, Weights]:
         target = check(target)
         with report_failure(f"The target {describe(target)}", points):
             if callable(target) and not isinstance(target, OnTensors):
@@ -150,7 +165,7 @@ class ForeignModel:
         return value, weights
 
 
-def _read(run: Pass, target: Target, *, gradient: bool) -> tuple[Tensor, Weights]:
+def _read(run: FrameworkPass, target: Target, *, gradient: bool) -> tuple[Tensor, Weights]:
     """A target on the outputs as tensors, and its derivative by each of them."""
     tensors = [_tensor(array) for array in run.arrays()]
     floats = [tensor.requires_grad_() for tensor in tensors if gradient and tensor.is_floating_point()]
@@ -158,19 +173,19 @@ def _read(run: Pass, target: Target, *, gradient: bool) -> tuple[Tensor, Weights
         value = select(run.put(tensors), target)
         if not value.requires_grad:
             return value.detach(), [None] * len(tensors)
-        found = iter(torch.autograd.grad(value, floats, torch.ones_like(value), allow_unused=True))
-    by_place = [next(found) if tensor.requires_grad else None for tensor in tensors]
-    return value.detach(), [None if weight is None else weight.numpy() for weight in by_place]
+        gradients = iter(torch.autograd.grad(value, floats, torch.ones_like(value), allow_unused=True))
+    weights = [next(gradients) if tensor.requires_grad else None for tensor in tensors]
+    return value.detach(), [None if weight is None else weight.numpy() for weight in weights]
 
 
 def _array(leaf: Tensor, dtype: torch.dtype | None) -> NDArray[Any]:
     """The leaf as an array; NumPy has no bfloat16."""
-    own = leaf.detach().cpu()
-    if own.is_floating_point():
-        own = own.to(dtype or (torch.float32 if own.dtype == torch.bfloat16 else own.dtype))
-    return own.contiguous().numpy()
+    leaf = leaf.detach().cpu()
+    if leaf.is_floating_point():
+        leaf = leaf.to(dtype or (torch.float32 if leaf.dtype == torch.bfloat16 else leaf.dtype))
+    return leaf.contiguous().numpy()
 
 
 def _tensor(array: NDArray[Any]) -> Tensor:
-    """A tensor of its own: arrays of other frameworks may be read-only."""
+    """The array as a tensor with its own memory: arrays of other frameworks may be read-only."""
     return torch.from_numpy(np.array(array, order="C"))

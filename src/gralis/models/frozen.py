@@ -1,7 +1,7 @@
-"""While a session is open over a module it is in eval mode with frozen parameters; afterwards every flag is as it was.
+"""While a session is open, a module is in eval mode with frozen parameters; afterwards every flag is as it was before.
 
-Flags are counted one by one, not per session: sessions may nest, run in several threads, and overlap on shared
-submodules, and the last one out restores what the first one found.
+Every flag counts its sessions, because sessions may nest, run in several threads, and overlap on shared submodules.
+The last session that holds a flag restores the value that the first one read.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from typing import TypeAlias
 
 from torch import Tensor, nn
 
+__all__ = ["frozen"]
+
 _Owner: TypeAlias = nn.Module | Tensor
 
 
 @dataclass
 class _Flag:
-    """`training` of a module or `requires_grad` of a parameter, as found by the first session that held it."""
+    """`training` of a module or `requires_grad` of a parameter, as the first session that holds it read it."""
 
     owner: _Owner  # a strong reference: the key of the tables below is id(owner)
-    found: bool
+    initial: bool
     holders: int = 0
 
 
 @dataclass
 class _Session:
-    """All sessions open over one module, and the flags they hold."""
+    """All open sessions of one module, and the flags that they hold."""
 
     module: nn.Module
     holders: int = 0
@@ -37,16 +39,16 @@ class _Session:
 
 
 _lock = threading.Lock()
-_flags: dict[int, _Flag] = {}  # entries exist only while held, so ids cannot be reused under us
+_flags: dict[int, _Flag] = {}  # entries exist only while they are held, so no id is reused
 _sessions: dict[int, _Session] = {}
 
 
 @contextmanager
 def frozen(module: nn.Module) -> Iterator[None]:
-    """Eval mode and no parameter gradients inside; everything restored on the way out, also after an error."""
-    found_training = _enter(module)
+    """Eval mode and no parameter gradients inside; everything is restored afterwards, also after an error."""
+    was_training = _enter(module)
     try:
-        if found_training:
+        if was_training:
             warnings.warn(
                 f"The model {type(module).__name__} was in train mode; it is explained in eval mode, then put back.",
                 UserWarning,
@@ -59,7 +61,7 @@ def frozen(module: nn.Module) -> Iterator[None]:
 
 
 def _enter(module: nn.Module) -> bool:
-    """Hold every flag of the module; True if this switched any part of it out of train mode."""
+    """Hold every flag of the module; True if any part of it was switched out of train mode."""
     with _lock:
         session = _sessions.setdefault(id(module), _Session(module))
         session.holders += 1
@@ -67,7 +69,7 @@ def _enter(module: nn.Module) -> bool:
             return False
         try:
             parts = list(module.modules())
-            found_training = any(part.training for part in parts)
+            was_training = any(part.training for part in parts)
             owners: list[_Owner] = [*parts, *module.parameters()]
             for owner in owners:
                 flag = _flags.setdefault(id(owner), _Flag(owner, _read(owner)))
@@ -77,11 +79,11 @@ def _enter(module: nn.Module) -> bool:
         except BaseException:
             _leave(module)
             raise
-        return found_training
+        return was_training
 
 
 def _leave(module: nn.Module) -> None:
-    """The opposite of _enter; the lock is held by the caller."""
+    """The opposite of _enter; the caller holds the lock."""
     session = _sessions[id(module)]
     session.holders -= 1
     if session.holders:
@@ -91,7 +93,7 @@ def _leave(module: nn.Module) -> None:
         flag.holders -= 1
         if not flag.holders:
             del _flags[id(flag.owner)]
-            _write(flag.owner, flag.found)
+            _write(flag.owner, flag.initial)
 
 
 def _read(owner: _Owner) -> bool:

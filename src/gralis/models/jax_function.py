@@ -1,10 +1,11 @@
-"""A JAX function as a gralis Model: compiled once per size of batch, differentiated by jax.vjp."""
+"""A JAX function as a gralis Model: compiled once for every size of batch, differentiated by jax.vjp."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,40 @@ from numpy.typing import NDArray
 
 from gralis.errors import GralisError, bad
 from gralis.models.failures import full_name, kind
-from gralis.models.framework import ForeignModel, Weights
+from gralis.models.framework import FrameworkModel, Weights
+from gralis.models.points import call, rebuild
 from gralis.models.protocol import Points
 from gralis.targets import Target, check
 
-_LEAST = 8  # rows: smaller batches are filled up to this one
+__all__ = ["JaxFunction", "JaxPass", "jax_model"]
+
+_LEAST_ROWS = 8  # smaller batches are filled up to this size
 
 
-def jax_model(fn: Callable[..., Any], target: Target = None, *, dtype: torch.dtype | None = None) -> ForeignModel:
+def jax_model(fn: Callable[..., Any], target: Target = None, *, dtype: torch.dtype | None = None) -> FrameworkModel:
     """F(point) = target(fn(point)), for a JAX function (rows, *shape) -> (rows,) or (rows, classes, ...).
 
-    Bind the parameters: `jax(functools.partial(network.apply, parameters), target=3)`. A function given as target
-    receives the JAX arrays that fn returns. Numbers are float32 unless JAX's x64 mode is on, which is left as it is;
-    `dtype=torch.float64` computes in float64 all the same, inside these calls only. Batches are filled up to powers
-    of two, so that few programs are compiled; they stay with the adapter, so make it once and explain often.
+    Batches are filled up to powers of two, so that few programs are compiled. The compiled programs stay with the
+    adapter, so make it once and explain often.
 
+    Parameters
+    ----------
+    fn : callable
+        A function written with jax.numpy throughout. Bind the parameters of a network first, for instance with
+        `functools.partial(network.apply, parameters)`.
+    target : int, tuple of int, callable or None, default=None
+        What F reads off the outputs: None if fn returns one number per row, otherwise an index, a readout from
+        `gralis.targets`, or a function that receives the JAX arrays that fn returns.
+    dtype : torch.dtype or None, default=None
+        `torch.float64` computes in float64 inside these calls, whatever JAX's x64 mode is. None computes in float32,
+        or in the dtype of the points if the x64 mode is on. The mode itself is left as it is.
+
+    Returns
+    -------
+    FrameworkModel
+
+    Examples
+    --------
     >>> import jax.numpy as jnp
     >>> model = jax_model(lambda x: jnp.stack([x.sum(1), (x**2).sum(1)], axis=1), target=1)
     >>> model.value_and_gradient(torch.tensor([[1.0, 3.0]]))
@@ -37,11 +57,11 @@ def jax_model(fn: Callable[..., Any], target: Target = None, *, dtype: torch.dty
         raise bad("fn", "models.jax", "a function of JAX arrays", kind(fn))
     if dtype not in (None, torch.float32, torch.float64):
         raise bad("dtype", "models.jax", "None, torch.float32 or torch.float64", repr(dtype))
-    return ForeignModel(JaxEngine(fn, dtype), check(target, "models.jax"), fn)
+    return FrameworkModel(JaxFunction(fn, dtype), check(target, "models.jax"), fn)
 
 
-class JaxEngine:
-    """The compiled forward and the compiled forward with its pull-back."""
+class JaxFunction:
+    """The compiled forward, and the compiled forward with its pull-back."""
 
     advice = "(Inside models.jax a function must be written with jax.numpy throughout.)"
 
@@ -51,14 +71,10 @@ class JaxEngine:
         except ImportError as error:
             raise GralisError('A JAX function needs JAX: pip install "gralis[jax]".') from error
 
-        def forward(points: Any) -> Any:
-            if isinstance(points, Mapping):
-                return fn(**points)
-            return fn(*points) if isinstance(points, tuple) else fn(points)
-
+        forward = partial(call, fn)
         self.name = name or full_name(fn)
         self._jax = jax
-        self._given = dtype
+        self._dtype = dtype
         self._forward = jax.jit(forward)
         # The pull-back is itself a tree of arrays, so it can leave the compiled function and enter the next.
         self._linear = jax.jit(lambda points: jax.vjp(forward, points))
@@ -67,31 +83,27 @@ class JaxEngine:
     @property
     def dtype(self) -> torch.dtype | None:
         """float32, as JAX computes by default; with x64 on, that of the points."""
-        return self._given or (None if self._jax.config.jax_enable_x64 else torch.float32)
+        return self._dtype or (None if self._jax.config.jax_enable_x64 else torch.float32)
 
     def precision(self) -> AbstractContextManager[Any]:
-        """x64 for the calls inside it, if float64 was asked for."""
-        if self._given != torch.float64:
+        """JAX's x64 mode for the calls inside, if the dtype is float64."""
+        if self._dtype != torch.float64:
             return nullcontext()
-        found: AbstractContextManager[Any]
+        mode: AbstractContextManager[Any]
         if hasattr(self._jax, "enable_x64"):
-            found = self._jax.enable_x64(True)
+            mode = self._jax.enable_x64(True)
         else:  # before JAX 0.8
             from jax.experimental import enable_x64
 
-            found = enable_x64()
-        return found
+            mode = enable_x64()
+        return mode
 
     def run(self, points: list[NDArray[Any]], form: Points, *, gradient: bool) -> JaxPass:
-        """One run over the points, filled up with copies of the last row."""
+        """Run on the points, filled up with copies of the last row."""
         rows = len(points[0])
-        size = max(_LEAST, 1 << (rows - 1).bit_length())
-        filled = [np.concatenate([leaf, np.repeat(leaf[-1:], size - rows, axis=0)]) for leaf in points]
-        packed: Any = filled[0]
-        if isinstance(form, Mapping):
-            packed = dict(zip(form, filled, strict=True))
-        elif isinstance(form, tuple):
-            packed = tuple(filled)
+        size = max(_LEAST_ROWS, 1 << (rows - 1).bit_length())
+        filled: list[Any] = [np.concatenate([leaf, np.repeat(leaf[-1:], size - rows, axis=0)]) for leaf in points]
+        packed = rebuild(form, filled)
         with self.precision():
             outputs, pull = self._linear(packed) if gradient else (self._forward(packed), None)
         return JaxPass(self, outputs, pull, rows, size, tuple(form) if isinstance(form, Mapping) else ())
@@ -109,9 +121,9 @@ class JaxEngine:
 
 @dataclass(frozen=True, eq=False)
 class JaxPass:
-    """The outputs of one run of `size` rows, of which the first `rows` count, and the way back."""
+    """The outputs of one run of `size` rows, of which the first `rows` count, and its pull-back."""
 
-    engine: JaxEngine
+    function: JaxFunction
     outputs: Any
     back: Any
     rows: int
@@ -120,34 +132,34 @@ class JaxPass:
 
     def arrays(self) -> list[NDArray[Any]]:
         """The arrays in the outputs, without the rows that only fill up."""
-        return [self._own(np.asarray(part)) for part in self._tree.leaves(self.outputs)]
+        return [self._counted(np.asarray(part)) for part in self._tree.leaves(self.outputs)]
 
     def put(self, parts: list[Any]) -> Any:
-        """The outputs with other things in the places of their arrays."""
+        """The outputs with these parts in the places of their arrays."""
         return self._tree.unflatten(self._tree.structure(self.outputs), parts)
 
     def read(self, target: Callable[[Any], Any], *, gradient: bool) -> tuple[NDArray[Any], Weights]:
         """The target on JAX arrays, and its derivative; the rows that fill up are read too, and dropped."""
         import jax
 
-        with self.engine.precision():
+        with self.function.precision():
             if not gradient:
-                return self._own(np.asarray(target(self.outputs))), []
+                return self._counted(np.asarray(target(self.outputs))), []
             value, pull = jax.vjp(target, self.outputs)
             if not jax.numpy.issubdtype(value.dtype, jax.numpy.floating):
-                return self._own(np.asarray(value)), []
+                return self._counted(np.asarray(value)), []
             weights = self._tree.leaves(pull(jax.numpy.ones_like(value))[0])
-        return self._own(np.asarray(value)), [np.asarray(weight) for weight in weights]
+        return self._counted(np.asarray(value)), [np.asarray(weight) for weight in weights]
 
     def pull(self, weights: Weights) -> list[NDArray[Any]]:
         """The gradient at the points that count, leaf by leaf."""
-        parts = self._tree.leaves(self.outputs)
-        full = [self._full(weight, part) for weight, part in zip(weights, parts, strict=True)]
-        gradient = self.engine.gradients(self.back, self.put(full))
+        outputs = self._tree.leaves(self.outputs)
+        full = [self._full(weight, output) for weight, output in zip(weights, outputs, strict=True)]
+        gradient = self.function.gradients(self.back, self.put(full))
         if self.keys:
             gradient = tuple(gradient[key] for key in self.keys)  # a tree sorts the keys of a dict
-        found = gradient if isinstance(gradient, tuple) else (gradient,)
-        return [np.asarray(part)[: self.rows] for part in found]
+        parts = gradient if isinstance(gradient, tuple) else (gradient,)
+        return [np.asarray(part)[: self.rows] for part in parts]
 
     @property
     def _tree(self) -> Any:
@@ -155,14 +167,14 @@ class JaxPass:
 
         return jax.tree
 
-    def _own(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Without the rows that fill up; NumPy's own types only."""
-        if array.dtype.kind not in "biufc":  # bfloat16 and its like
+    def _counted(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The array without the rows that fill up, in a dtype that NumPy has."""
+        if array.dtype.kind not in "biufc":  # bfloat16 and similar types
             array = array.astype(np.float32)
         return array[: self.rows] if array.ndim and len(array) == self.size else array
 
     def _full(self, weight: NDArray[Any] | None, part: Any) -> Any:
-        """The weights of one output, 0 on the rows that fill up; integers have weights of JAX's own empty type."""
+        """The weights of one output, 0 on the rows that fill up; those of integers have JAX's empty type float0."""
         import jax
 
         if not jax.numpy.issubdtype(part.dtype, jax.numpy.floating):

@@ -1,8 +1,8 @@
-"""A Keras model, or a TensorFlow function, as a gralis Model: differentiated by whatever Keras runs on."""
+"""A Keras model, or a TensorFlow function, as a gralis Model: differentiated by the backend that Keras runs on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,20 +13,37 @@ from numpy.typing import NDArray
 
 from gralis.errors import GralisError, bad
 from gralis.models.failures import full_name, kind
-from gralis.models.framework import ForeignModel, Weights
-from gralis.models.jax_function import JaxEngine
+from gralis.models.framework import FrameworkModel, Weights
+from gralis.models.jax_function import JaxFunction
+from gralis.models.points import call, rebuild
 from gralis.models.protocol import Points
 from gralis.models.torch_module import TorchModel
 from gralis.targets import Target, check
 
+__all__ = ["TensorFlowFunction", "TensorFlowPass", "keras_model"]
+
 
 def keras_model(
     model: Callable[..., Any], target: Target = None, *, dtype: torch.dtype | None = None
-) -> ForeignModel | TorchModel:
-    """F(point) = target(model(point, training=False)), for a Keras model; any other callable is TensorFlow's.
+) -> FrameworkModel | TorchModel:
+    """F(point) = target(model(point, training=False)), for a Keras model or a TensorFlow function.
 
-    Keras 3 runs on TensorFlow (differentiated by GradientTape), JAX (jax.vjp) or torch (autograd); a function given as
-    target receives that backend's tensors. Points are cast to the model's own dtype; `dtype` says another.
+    Keras 3 runs on TensorFlow (differentiated by GradientTape), JAX (by jax.vjp) or torch (by autograd).
+
+    Parameters
+    ----------
+    model : keras.Model or callable
+        A Keras model; any other callable is taken for a function of TensorFlow tensors.
+    target : int, tuple of int, callable or None, default=None
+        What F reads off the outputs: None if the model returns one number per row, otherwise an index, a readout from
+        `gralis.targets`, or a function that receives the tensors of the backend.
+    dtype : torch.dtype or None, default=None
+        The dtype that points are cast to, `torch.float32` or `torch.float64`. None takes the dtype of the model.
+
+    Returns
+    -------
+    FrameworkModel or TorchModel
+        A `TorchModel` if Keras runs on torch.
     """
     if isinstance(model, type) or not callable(model):
         raise bad("model", "models.keras", "a Keras model or a function of TensorFlow tensors", kind(model))
@@ -35,15 +52,15 @@ def keras_model(
     target, layer = check(target, "models.keras"), _is_layer(model)
     dtype = dtype or _dtype(model)
     name = type(model).__name__ if layer else full_name(model)
-    call = partial(_predict, model) if layer else model
+    predict = partial(_predict, model) if layer else model
     backend = _backend() if layer else "tensorflow"
     if backend == "tensorflow":
-        return ForeignModel(TensorFlowEngine(call, dtype, name), target, call)
+        return FrameworkModel(TensorFlowFunction(predict, dtype, name), target, predict)
     if backend == "jax":
-        return ForeignModel(JaxEngine(call, dtype, name), target, call)
+        return FrameworkModel(JaxFunction(predict, dtype, name), target, predict)
     if backend == "torch":
-        place = next((variable.value.device for variable in getattr(model, "variables", ())), None)
-        return TorchModel(call, target, place, dtype)
+        device = next((variable.value.device for variable in getattr(model, "variables", ())), None)
+        return TorchModel(predict, target, device, dtype)
     raise GralisError(
         f"Keras runs on {backend} here, which has no gradients; set KERAS_BACKEND to tensorflow, jax or torch before "
         f"keras is imported, or explain model.predict with gralis.models.blackbox."
@@ -58,7 +75,7 @@ def _predict(model: Callable[..., Any], *inputs: Any, **named: Any) -> Any:
 
 
 def _is_layer(model: object) -> bool:
-    """Whether Keras made it, without importing Keras."""
+    """Whether the model is one of Keras; Keras itself is not imported."""
     return any(parent.__module__.split(".")[0] in ("keras", "tf_keras") for parent in type(model).__mro__)
 
 
@@ -69,15 +86,15 @@ def _backend() -> str:
 
 
 def _dtype(model: object) -> torch.dtype | None:
-    """What the model computes in, where it says so."""
+    """The dtype that the model computes in; None if it does not say."""
     named = getattr(model, "compute_dtype", None) or next(
         (variable.dtype for variable in getattr(model, "variables", ())), None
     )
-    found = getattr(torch, str(getattr(named, "name", named)), None)
-    return found if found in (torch.float32, torch.float64) else None
+    dtype = getattr(torch, str(getattr(named, "name", named)), None)
+    return dtype if dtype in (torch.float32, torch.float64) else None
 
 
-class TensorFlowEngine:
+class TensorFlowFunction:
     """A function of TensorFlow tensors."""
 
     advice = ""
@@ -91,26 +108,21 @@ class TensorFlowEngine:
         self._fn, self._tf = fn, tensorflow
 
     def run(self, points: list[NDArray[Any]], form: Points, *, gradient: bool) -> TensorFlowPass:
-        """One run under a tape that answers several times, or without a tape."""
+        """Run under a persistent tape, or without a tape."""
         tf = self._tf
         inputs = [tf.convert_to_tensor(leaf) for leaf in points]
         if not gradient:
-            return TensorFlowPass(tf, inputs, self._call(inputs, form), None)
+            return TensorFlowPass(tf, inputs, call(self._fn, rebuild(form, inputs)), None)
         with tf.GradientTape(persistent=True) as tape:
             for leaf in inputs:
                 tape.watch(leaf)
-            outputs = self._call(inputs, form)
+            outputs = call(self._fn, rebuild(form, inputs))
         return TensorFlowPass(tf, inputs, outputs, tape)
-
-    def _call(self, inputs: list[Any], form: Points) -> Any:
-        if isinstance(form, Mapping):
-            return self._fn(**dict(zip(form, inputs, strict=True)))
-        return self._fn(*inputs)
 
 
 @dataclass(frozen=True, eq=False)
 class TensorFlowPass:
-    """The outputs of one run, and the tape that knows the way back."""
+    """The outputs of one run, and the tape that differentiates them."""
 
     tf: Any
     inputs: list[Any]
@@ -122,7 +134,7 @@ class TensorFlowPass:
         return [np.asarray(part) for part in self.tf.nest.flatten(self.outputs)]
 
     def put(self, parts: list[Any]) -> Any:
-        """The outputs with other things in the places of their tensors."""
+        """The outputs with these parts in the places of their tensors."""
         return self.tf.nest.pack_sequence_as(self.outputs, parts)
 
     def read(self, target: Callable[[Any], Any], *, gradient: bool) -> tuple[NDArray[Any], Weights]:
@@ -136,18 +148,18 @@ class TensorFlowPass:
         if not gradient or not value.dtype.is_floating:
             return np.asarray(value), [None] * len(parts)
         floats = [part for part in parts if part.dtype.is_floating]
-        found = iter(tape.gradient(value, floats))
-        weights = [next(found) if part.dtype.is_floating else None for part in parts]
+        gradients = iter(tape.gradient(value, floats))
+        weights = [next(gradients) if part.dtype.is_floating else None for part in parts]
         return np.asarray(value), [None if weight is None else np.asarray(weight) for weight in weights]
 
     def pull(self, weights: Weights) -> list[NDArray[Any]]:
         """The gradient at the points, leaf by leaf."""
         parts = self.tf.nest.flatten(self.outputs)
         used = [(part, weight) for part, weight in zip(parts, weights, strict=True) if weight is not None]
-        found = self.tape.gradient(
+        gradients = self.tape.gradient(
             [part for part, _ in used],
             self.inputs,
             output_gradients=[self.tf.convert_to_tensor(weight) for _, weight in used],
             unconnected_gradients="zero",
         )
-        return [np.asarray(part) for part in found]
+        return [np.asarray(part) for part in gradients]

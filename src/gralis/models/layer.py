@@ -1,7 +1,7 @@
-"""F as a function of one layer's output: rays run between the activations of x and x', the rest of the network is F.
+"""F as a function of one layer's output: rays run between the activations of x and x'; F is the rest of the network.
 
-The network is run on x with the layer's output replaced by the points. That is the rest of the network only if
-everything flows through the layer, once: both are checked, with F(x) and F(x') themselves.
+The network runs on x with the output of the layer replaced by the points. That is the rest of the network only if
+everything flows through the layer, and flows through it once. Both are checked, the first by comparing F(x) and F(x').
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from torch import Tensor, nn
 
 from gralis.errors import GralisError, ModelError, bad
 from gralis.models.failures import kind
-from gralis.models.frozen import frozen
-from gralis.models.points import leaves, rebuild
+from gralis.models.points import call, leaves, rebuild
 from gralis.models.protocol import Points
 from gralis.models.torch_module import TorchModel
 from gralis.targets import Target
 
 Hook = Callable[[nn.Module, Any, Any], Any]
 
-_CLOSE = 1e-4  # relative agreement of F through the layer with F itself; float32 and other batch sizes differ a little
+_CLOSE = 1e-4  # relative agreement of F through the layer with F itself; float32 and batch sizes make small differences
+
+__all__ = ["Descent", "Layer", "Tail", "activation_shape", "descend"]
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of a network, found by its dotted name or by identity."""
+    """A layer of a network, with its dotted name."""
 
     network: nn.Module
     module: nn.Module
@@ -38,7 +39,7 @@ class Layer:
 
     @staticmethod
     def find(network: object, layer: object) -> Layer:
-        """The layer, or a sentence with names that come close."""
+        """The layer with this name, or this module; otherwise an error that suggests names."""
         if not isinstance(network, nn.Module):
             raise bad("model", "explain", "a torch.nn.Module when layer= is given", kind(network))
         named = dict(network.named_modules())
@@ -57,7 +58,7 @@ class Layer:
 
     @contextmanager
     def hooked(self, hook: Hook) -> Iterator[None]:
-        """With this forward hook on the layer, which is gone afterwards, also after an error."""
+        """A forward hook on the layer, which is removed afterwards, also after an error."""
         handle = self.module.register_forward_hook(hook)
         try:
             yield
@@ -65,39 +66,36 @@ class Layer:
             handle.remove()
 
     def output(self, points: Points) -> Tensor:
-        """What the layer gives for these inputs, (rows, *shape)."""
-        seen: list[Any] = []
+        """The output of the layer at these points, (rows, *shape)."""
+        outputs: list[Any] = []
 
         def keep(module: nn.Module, inputs: Any, output: Any) -> None:
             # A copy: what follows may work in place.
-            seen.append(output.detach().clone() if isinstance(output, Tensor) else output)
+            outputs.append(output.detach().clone() if isinstance(output, Tensor) else output)
 
-        with frozen(self.network), torch.no_grad(), self.hooked(keep):
-            _call(self.network, points)
-        return self._once(seen)
-
-    def _once(self, seen: list[Any]) -> Tensor:
-        if not seen:
+        with self.hooked(keep):
+            TorchModel(self.network).outputs(points)
+        if not outputs:
             raise ModelError(f"The layer {self.name} was not reached when the model ran on x; choose another layer.")
-        if len(seen) > 1:
+        if len(outputs) > 1:
             raise ModelError(
-                f"The layer {self.name} ran {len(seen)} times on one input, so its output is not one point of a ray; "
-                f"choose a layer that runs once, such as the one that follows."
+                f"The layer {self.name} ran {len(outputs)} times on one input, so its output is not one point of a "
+                f"ray; choose a layer that runs once, such as the one that follows."
             )
-        output = seen[0]
+        output = outputs[0]
         if not isinstance(output, Tensor) or not output.is_floating_point():
-            found = str(output.dtype) if isinstance(output, Tensor) else type(output).__name__
-            raise ModelError(f"The layer {self.name} returns {found}; layer= needs one that returns one float tensor.")
+            got = str(output.dtype) if isinstance(output, Tensor) else type(output).__name__
+            raise ModelError(f"The layer {self.name} returns {got}; layer= needs one that returns one float tensor.")
         return output
 
 
 class Tail(nn.Module):
-    """The network behind a layer, as a module of the layer's output."""
+    """The part of a network that follows a layer, as a module of the layer's output."""
 
     def __init__(self, layer: Layer, x: Points, *, repeat: bool) -> None:
         super().__init__()
         self.network = layer.network
-        self.training = layer.network.training  # the flag alone: the network keeps its own
+        self.training = layer.network.training  # only this flag: the network keeps its flags
         self._layer, self._x, self._repeat = layer, x, repeat
 
     @property
@@ -116,12 +114,12 @@ class Tail(nn.Module):
             return activation if count == 1 else output
 
         with self._layer.hooked(replace):
-            return _call(self.network, points)
+            return call(self.network, points)
 
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """What is explained instead: the rest of the network, from the activation of x to those of the baselines."""
+    """What is explained at a layer: the rest of the network, the activation of x, and those of the baselines."""
 
     tail: Tail
     activation: Tensor  # (*shape)
@@ -129,19 +127,20 @@ class Descent:
 
 
 def descend(model: object, layer: object, x: Points, baselines: Points, target: Target) -> Descent:
-    """x with a batch axis of one, baselines with one of n_baselines: both run to the layer, and the rest is checked."""
-    found = Layer.find(model, layer)
-    own = TorchModel(found.network, target)
-    x, baselines = (rebuild(points, [_like(own, leaf) for leaf in leaves(points)]) for points in (x, baselines))
-    there, start = found.output(x), found.output(baselines)
-    if there.shape[0] != 1 or start.shape[0] != leaves(baselines)[0].shape[0] or start.shape[1:] != there.shape[1:]:
+    """Run x (1, ...) and the baselines (n_baselines, ...) up to the layer, and check the rest of the network."""
+    at = Layer.find(model, layer)
+    whole = TorchModel(at.network, target)
+    x, baselines = (rebuild(points, [_like(whole, leaf) for leaf in leaves(points)]) for points in (x, baselines))
+    of_x, of_baselines = at.output(x), at.output(baselines)
+    n_baselines = leaves(baselines)[0].shape[0]
+    if of_x.shape[0] != 1 or of_baselines.shape[0] != n_baselines or of_baselines.shape[1:] != of_x.shape[1:]:
         raise ModelError(
-            f"The layer {found.name} returns shape {tuple(there.shape)} for one input; layer= needs one row per input."
+            f"The layer {at.name} returns shape {tuple(of_x.shape)} for one input; layer= needs one row per input."
         )
-    ends = torch.cat([there, start])
-    expected = torch.cat([own.value(x), own.value(baselines)])
-    for repeat in (False, True):  # the part before the layer on one row, unless the network minds
-        tail = Tail(found, x, repeat=repeat)
+    ends = torch.cat([of_x, of_baselines])
+    expected = torch.cat([whole.value(x), whole.value(baselines)])
+    for repeat in (False, True):  # the part before the layer runs on one row, unless the network needs all rows
+        tail = Tail(at, x, repeat=repeat)
         try:
             through = TorchModel(tail, target).value(ends)
         except ModelError:
@@ -149,29 +148,23 @@ def descend(model: object, layer: object, x: Points, baselines: Points, target: 
                 raise
             continue
         if torch.allclose(through, expected, rtol=_CLOSE, atol=_CLOSE * float(expected.abs().max())):
-            return Descent(tail, there[0], start)
+            return Descent(tail, of_x[0], of_baselines)
     raise GralisError(
-        f"F depends on the input by other ways than through the layer {found.name} (a connection around it?), so the "
+        f"F depends on the input by other ways than through the layer {at.name} (a connection around it?), so the "
         f"rest of the network is no function of its output; choose a layer that everything flows through."
     )
 
 
 def activation_shape(model: object, layer: object, x: object) -> tuple[int, ...]:
     """The shape of the layer's output for one input."""
-    found = Layer.find(model, layer)
+    at = Layer.find(model, layer)
     try:
         point = torch.as_tensor(x)[None]
     except (TypeError, ValueError, RuntimeError):
         raise bad("x", "explain", "a tensor or an array where the features of a layer are left open", kind(x)) from None
-    return tuple(found.output(_like(TorchModel(found.network), point)).shape[1:])
+    return tuple(at.output(point).shape[1:])
 
 
 def _like(model: TorchModel, leaf: Tensor) -> Tensor:
     dtype = (model.dtype or leaf.dtype) if leaf.is_floating_point() else leaf.dtype
     return leaf.detach().to(device=model.device, dtype=dtype)
-
-
-def _call(network: nn.Module, points: Points) -> Any:
-    if isinstance(points, dict):
-        return network(**points)
-    return network(*points) if isinstance(points, tuple) else network(points)

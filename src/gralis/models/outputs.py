@@ -1,11 +1,11 @@
-"""Several questions put to one model: K numbers per row, one forward for all of them, and one backward each."""
+"""One or several targets of one model: one forward for all of them, and one backward for each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,22 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gralis.errors import GralisError
-from gralis.models.blackbox import BlackboxModel
-from gralis.models.framework import ForeignModel
-from gralis.models.protocol import Model, Points, session_of
-from gralis.models.torch_module import TorchModel
+from gralis.models.protocol import Model, OutputModel, Points, session_of
 from gralis.targets import OnTensors, Target, select
-
-#: A model that reads its number off the outputs with a target, which can be exchanged.
-Readable: TypeAlias = TorchModel | BlackboxModel | ForeignModel
-READABLE = (TorchModel, BlackboxModel, ForeignModel)
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What is asked of the model at a point: every target, or of each input its own.
+class TargetedModel:
+    """A model together with the targets that are read off its outputs.
 
-    `targets` are asked of every row; `of_inputs` instead holds one target per input, for the rows of that input.
+    `targets` are read at every row. Instead, `of_inputs` holds one target per input, for the rows of that input.
     """
 
     model: Model
@@ -43,29 +36,31 @@ class Asked:
         """Around all calls of one explanation: the model prepares once, and is restored once."""
         return session_of(self.model)
 
-    def values(self, points: Points, inputs: NDArray[np.int64]) -> list[Tensor]:
-        """F of every target, each (rows,); `inputs` says to which input a row belongs."""
+    def values(self, points: Points, inputs: NDArray[np.int64] | None) -> list[Tensor]:
+        """F of every target, each (rows,); `inputs` holds the input that every row belongs to."""
         if len(self.targets) > 1:
-            return readable(self.model).values(points, self.targets)
+            return with_outputs(self.model).values(points, self.targets)
         return [self._at(inputs).value(points)]
 
-    def values_and_gradients(self, points: Points, inputs: NDArray[np.int64]) -> tuple[list[Tensor], list[Points]]:
-        """The same and dF/dpoint of every target."""
+    def values_and_gradients(
+        self, points: Points, inputs: NDArray[np.int64] | None
+    ) -> tuple[list[Tensor], list[Points]]:
+        """F and dF/dpoint of every target."""
         if len(self.targets) > 1:
-            return readable(self.model).values_and_gradients(points, self.targets)
+            return with_outputs(self.model).values_and_gradients(points, self.targets)
         value, gradient = self._at(inputs).value_and_gradient(points)
         return [value], [gradient]
 
-    def _at(self, inputs: NDArray[np.int64]) -> Model:
-        if not self.of_inputs:
+    def _at(self, inputs: NDArray[np.int64] | None) -> Model:
+        if not self.of_inputs or inputs is None:
             return self.model
-        return replace(readable(self.model), target=OfRows([self.of_inputs[i] for i in inputs]))
+        return with_outputs(self.model).with_target(TargetOfRows([self.of_inputs[i] for i in inputs]))
 
 
-class OfRows(OnTensors):
-    """outputs -> (rows,), where every row has a target of its own.
+class TargetOfRows(OnTensors):
+    """outputs -> (rows,), with one target for every row.
 
-    >>> OfRows([0, 2])(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    >>> TargetOfRows([0, 2])(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
     tensor([1., 6.])
     """
 
@@ -79,7 +74,7 @@ class OfRows(OnTensors):
 
 
 def every_target(model: Model, points: Points) -> tuple[int, ...]:
-    """Every output of a classifier, by one forward."""
+    """The number of every output of a classifier, by one forward."""
     logits = _logits(model, points)
     if logits is None or logits.ndim != 2:
         shape = "no tensor" if logits is None else tuple(logits.shape[1:])
@@ -90,10 +85,10 @@ def every_target(model: Model, points: Points) -> tuple[int, ...]:
 
 
 def predicted(model: Model, points: Points) -> int | None:
-    """The class with the largest output of the first row; None where the model gives one number."""
+    """The class with the largest output in the first row; None if the model returns one number per row."""
     logits = _logits(model, points)
     if logits is None:
-        raise GralisError("The model returns no tensor to find the predicted class in; choose a target.")
+        raise GralisError("The model returns no tensor to read the predicted class from; choose a target.")
     if logits.ndim <= 1 or logits.shape[1:] == (1,):
         return None
     if logits.ndim > 2:
@@ -103,16 +98,16 @@ def predicted(model: Model, points: Points) -> int | None:
 
 
 def _logits(model: Model, points: Points) -> Tensor | None:
-    outputs = readable(model).outputs(points)
+    outputs = with_outputs(model).outputs(points)
     logits = getattr(outputs, "logits", outputs)
     return logits if isinstance(logits, Tensor) else None
 
 
-def readable(model: Model) -> Readable:
-    """The model, if its target can be chosen."""
-    if not isinstance(model, READABLE):
+def with_outputs(model: Model) -> OutputModel:
+    """The model itself, if its target can be chosen; otherwise an error."""
+    if not isinstance(model, OutputModel):
         raise GralisError(
-            f"Several targets need a model that reads them off its outputs; a {type(model).__name__} has one number of "
-            f"its own, so explain it once per target."
+            f"Several targets need a model that reads them off its outputs; a {type(model).__name__} returns a single "
+            f"number per row, so explain it once per target."
         )
     return model

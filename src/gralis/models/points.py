@@ -1,33 +1,36 @@
-"""A batch of points as a flat list of tensors, and back: one tensor, a tuple or a dict are the same to a model."""
+"""A batch of points as a flat list of tensors, and back: points are one tensor, or a tuple or dict of tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
-from gralis.errors import GralisError, bad
+from gralis.errors import GralisError, ModelError, bad
 from gralis.models.protocol import Points
+
+__all__ = ["call", "leaves", "rebuild", "require_floating", "require_like", "shapes"]
 
 
 def leaves(points: Points) -> list[Tensor]:
     """The tensors of the points, in order."""
-    found: list[object]
+    parts: list[object]
     if isinstance(points, Mapping):
-        found = list(points.values())
+        parts = list(points.values())
     elif isinstance(points, tuple):
-        found = list(points)
+        parts = list(points)
     else:
-        found = [points]
-    tensors = [leaf for leaf in found if isinstance(leaf, Tensor)]
-    if not found or len(tensors) < len(found):
-        kinds = ", ".join(type(leaf).__name__ for leaf in found) or "nothing"
+        parts = [points]
+    tensors = [part for part in parts if isinstance(part, Tensor)]
+    if not parts or len(tensors) < len(parts):
+        kinds = ", ".join(type(part).__name__ for part in parts) or "nothing"
         raise bad("points", "a model", "a tensor, or a tuple or dict of tensors", kinds)
     return tensors
 
 
 def rebuild(points: Points, tensors: Sequence[Tensor]) -> Points:
-    """The given tensors in the form of `points`: rebuild(p, leaves(p)) is p."""
+    """These tensors in the form of `points`: rebuild(p, leaves(p)) is p."""
     if isinstance(points, Mapping):
         return dict(zip(points, tensors, strict=True))
     return tuple(tensors) if isinstance(points, tuple) else tensors[0]
@@ -39,8 +42,23 @@ def shapes(points: Points) -> str:
     return ", ".join(f"{name}{tuple(leaf.shape)}" for name, leaf in zip(names, leaves(points), strict=True))
 
 
+def call(function: Callable[..., Any], points: Any) -> Any:
+    """The function at the points: a tuple becomes its positional arguments, a dict its keyword arguments."""
+    if isinstance(points, Mapping):
+        return function(**points)
+    return function(*points) if isinstance(points, tuple) else function(points)
+
+
+def require_like(gradients: Points, points: Points) -> None:
+    """The gradients of a model must have the shapes of the points."""
+    if [leaf.shape for leaf in leaves(gradients)] != [leaf.shape for leaf in leaves(points)]:
+        raise ModelError(
+            f"The model's gradient must be shaped like the points, {shapes(points)}. Got {shapes(gradients)} instead."
+        )
+
+
 def require_floating(points: Points) -> None:
-    """A ray is a straight line between two inputs: every leaf must be able to move."""
+    """Every leaf must be floating point, because a ray is a straight line between two inputs."""
     for leaf in leaves(points):
         if not leaf.is_floating_point():
             raise GralisError(

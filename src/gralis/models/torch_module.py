@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +14,11 @@ from gralis.errors import ModelError, bad
 from gralis.models.failures import full_name, kind, report_failure
 from gralis.models.fingerprint import of_function, of_module
 from gralis.models.frozen import frozen
-from gralis.models.points import leaves, rebuild, require_floating
-from gralis.models.protocol import Points
+from gralis.models.points import call, leaves, rebuild, require_floating
+from gralis.models.protocol import OutputModel, Points
 from gralis.targets import Target, check, describe, select
+
+__all__ = ["TorchModel", "torch_model"]
 
 
 def torch_model(
@@ -28,8 +30,26 @@ def torch_model(
 ) -> TorchModel:
     """F(point) = target(module(point)), for a torch.nn.Module or a function on batch tensors.
 
-    Points go to `device` and `dtype`, by default those of the module's parameters; the module itself is never moved.
+    Parameters
+    ----------
+    module : torch.nn.Module or callable
+        Maps a batch of points (rows, *shape) to (rows,) or (rows, classes, ...). Several inputs are passed as
+        positional arguments if x is a tuple, and as keyword arguments if x is a dict. The module is evaluated in eval
+        mode and put back afterwards.
+    target : int, tuple of int, callable or None, default=None
+        What F reads off the outputs: None if the module returns one number per row, otherwise an index, a readout from
+        `gralis.targets`, or a function that receives what the module returns.
+    device : torch.device, str or None, default=None
+        Where points are evaluated. None takes the device of the module's parameters. The module itself is never moved.
+    dtype : torch.dtype or None, default=None
+        The floating dtype that points are cast to. None takes the dtype of the module's parameters.
 
+    Returns
+    -------
+    TorchModel
+
+    Examples
+    --------
     >>> model = torch_model(lambda x: x**2, target=1)
     >>> model.value_and_gradient(torch.tensor([[1.0, 3.0]]))
     (tensor([9.]), tensor([[0., 6.]]))
@@ -39,18 +59,30 @@ def torch_model(
     if dtype not in (None, torch.float16, torch.bfloat16, torch.float32, torch.float64):
         raise bad("dtype", "models.torch", "None or a floating torch.dtype of 16 to 64 bits", repr(dtype))
     try:
-        place = None if device is None else torch.empty(0, device=device).device  # a device that is really there
+        place = None if device is None else torch.empty(0, device=device).device  # fails if there is no such device
     except (RuntimeError, TypeError, AssertionError):
         raise bad("device", "models.torch", "None or a torch device such as 'cpu' or 'cuda:0'", repr(device)) from None
     return TorchModel(module, check(target, "models.torch"), place, dtype)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TorchModel:
-    """`value` and `value_and_gradient` of a module; made by `gralis.models.torch`.
+class TorchModel(OutputModel):
+    """F of a torch module or function; made by `gralis.models.torch`.
 
-    Every call, and a `session` around many, runs in eval mode with frozen parameters under a grad mode of its own,
-    then restores all flags. No hooks, no parameter `.grad`, no random numbers, and the points are not modified.
+    Every call, and a `session` around many of them, runs in eval mode with frozen parameters and restores all flags
+    afterwards. It installs no hooks, writes no parameter `.grad`, draws no random numbers and does not modify the
+    points.
+
+    Attributes
+    ----------
+    module : torch.nn.Module or callable
+        What is evaluated.
+    target : Target, default=None
+        What F reads off the outputs.
+    points_device : torch.device or None, default=None
+        Where points are evaluated; None takes the device of the parameters.
+    points_dtype : torch.dtype or None, default=None
+        The dtype that floating points are cast to; None takes that of the parameters.
     """
 
     module: Callable[..., Any]
@@ -59,15 +91,6 @@ class TorchModel:
     points_dtype: torch.dtype | None = None
 
     differentiable = True
-
-    def value(self, points: Points) -> Tensor:
-        """F at every row, (rows,), without a graph."""
-        return self.values(points, (self.target,))[0]
-
-    def value_and_gradient(self, points: Points) -> tuple[Tensor, Points]:
-        """F at every row and dF/dpoint: one forward, one backward, gradients of the inputs only."""
-        (value,), (gradient,) = self.values_and_gradients(points, (self.target,))
-        return value, gradient
 
     def values(self, points: Points, targets: Sequence[Target]) -> list[Tensor]:
         """F of every target, each (rows,), by one forward."""
@@ -81,7 +104,7 @@ class TorchModel:
             return self._outputs(self._copies(points))
 
     def values_and_gradients(self, points: Points, targets: Sequence[Target]) -> tuple[list[Tensor], list[Points]]:
-        """F and dF/dpoint of every target: one forward, a backward each.
+        """F and dF/dpoint of every target: one forward, and one backward for each.
 
         Rows are independent, so the gradient of the sum over rows holds the gradient of each row.
         """
@@ -98,25 +121,25 @@ class TorchModel:
         return values, gradients
 
     def _backward(self, value: Tensor, inputs: list[Tensor], points: Points, *, keep: bool) -> Points:
-        """dvalue/dpoint; the graph stays for the next target if `keep`."""
+        """dvalue/dpoint; `keep` keeps the graph for the next target."""
         if not value.requires_grad:
             raise self._detached()
         with report_failure(f"The backward pass of {self.name}", points):
-            found: tuple[Tensor | None, ...] = torch.autograd.grad(
+            gradients: tuple[Tensor | None, ...] = torch.autograd.grad(
                 value, inputs, torch.ones_like(value), allow_unused=True, retain_graph=keep
             )
-        if all(gradient is None for gradient in found):
+        if all(gradient is None for gradient in gradients):
             raise self._detached()
         return rebuild(
             points,
             [
                 torch.zeros_like(leaf, requires_grad=False) if gradient is None else gradient
-                for leaf, gradient in zip(inputs, found, strict=True)
+                for leaf, gradient in zip(inputs, gradients, strict=True)
             ],
         )
 
     def session(self) -> AbstractContextManager[None]:
-        """Eval mode and frozen parameters until the last open session over the module ends; warns if it trained."""
+        """Eval mode and frozen parameters until the last open session of the module ends; warns if it was training."""
         return nullcontext() if self._owner is None else frozen(self._owner)
 
     @property
@@ -126,7 +149,7 @@ class TorchModel:
 
     @property
     def dtype(self) -> torch.dtype | None:
-        """What floating points are cast to; None: they stay as given."""
+        """The dtype that floating points are cast to; None keeps theirs."""
         if self.points_dtype is not None or self._owner is None:
             return self.points_dtype
         return next((p.dtype for p in self._owner.parameters() if p.is_floating_point()), None)
@@ -139,7 +162,7 @@ class TorchModel:
         return full_name(self.module)
 
     def fingerprint(self) -> str:
-        """sha256 over structure and state of the module; a function: its full name with a hash of its code."""
+        """A sha256 of the structure and state of a module; for a function its full name with a hash of its code."""
         if self._owner is None:
             return of_function(self.module)
         whole = of_module(self._owner)
@@ -161,22 +184,20 @@ class TorchModel:
         return next((tensor.device for tensor in tensors), None)
 
     def _placed(self, leaf: Tensor, *, copy: bool) -> Tensor:
-        """The leaf where and as the model wants it, apart from any graph; integers keep their dtype."""
+        """The leaf on the device and in the dtype of the model, outside any graph; integers keep their dtype."""
         dtype = (self.dtype or leaf.dtype) if leaf.is_floating_point() else leaf.dtype
         device = self.points_device or self._parameter_device() or leaf.device
         return leaf.detach().to(device=device, dtype=dtype, copy=copy)
 
     def _copies(self, points: Points) -> Points:
-        """The points apart from the user's own: the module may work in place."""
+        """A copy of the points, because the module may work in place."""
         return rebuild(points, [self._placed(leaf, copy=True) for leaf in leaves(points)])
 
     def _outputs(self, points: Points) -> Any:
         adapters = "models.function or models.blackbox, one of JAX or Keras into models.jax or models.keras"
         advice = "" if self._owner is not None else f"(A NumPy function goes into {adapters}.)"
         with report_failure(f"The model {self.name}", points, advice):
-            if isinstance(points, Mapping):
-                return self.module(**points)
-            return self.module(*points) if isinstance(points, tuple) else self.module(points)
+            return call(self.module, points)
 
     def _selected(self, outputs: Any, target: Target, points: Points) -> Tensor:
         """The target of the outputs, checked to be one real floating number per row."""

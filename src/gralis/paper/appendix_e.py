@@ -1,6 +1,7 @@
-"""Every number of Appendix E, from the definitions in rational arithmetic.
+"""Every number of Appendix E, computed from the definitions in rational arithmetic.
 
-F = 2a + 3b + c + 4ab - ac + 2bc at x = (1, 1, 1) against x' = 0; inputs uniform on [0, 1]^3 for Theorems 5 and 6.
+The function is F = 2a + 3b + c + 4ab - ac + 2bc, the input x = (1, 1, 1), the baseline x' = 0. For Theorems 5 and 6 the
+inputs are uniform on [0, 1]^3.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import numpy as np
 
 from gralis.api.explain import explain
 from gralis.kernels import Uniform
-from gralis.paper import exact
-from gralis.paper.exact import Polynomial, subsets
-from gralis.paper.row import Row, equal, exceeds, near
+from gralis.paper import rational
+from gralis.paper.claim_row import ClaimRow, equal, exceeds, near
+from gralis.paper.rational import Polynomial, subsets
 
 TOY = Polynomial.multilinear(3, {(0,): 2, (1,): 3, (2,): 1, (0, 1): 4, (0, 2): -1, (1, 2): 2})
 X, BASE = (Fraction(1),) * 3, (Fraction(0),) * 3
@@ -24,13 +25,13 @@ _PHI = (Fraction(11, 4), Fraction(9, 2), Fraction(5, 4))
 _SHAPLEY = (Fraction(7, 2), Fraction(6), Fraction(3, 2))
 
 
-def rows() -> list[Row]:
+def rows() -> list[ClaimRow]:
     return [*_attributions(), *_interactions(), *_hoeffding(), *_levels(), *_library()]
 
 
-def _attributions() -> list[Row]:
-    v, phi = TOY.game(X, BASE), exact.gralis(TOY, X, BASE)
-    m, shapley = exact.moebius(v), exact.endpoint(v, 3)
+def _attributions() -> list[ClaimRow]:
+    v, phi = TOY.game(X, BASE), rational.gralis(TOY, X, BASE)
+    m, shapley = rational.moebius(v), rational.endpoint(v, 3)
     everyone = frozenset(range(3))
     lost = sum(m[t] * Fraction(len(t) - 1, len(t)) for t in _ORDER)
     checks = [sum(TOY.ray(X, BASE, t)) - v[t] for t in subsets(range(3))]
@@ -52,11 +53,11 @@ def _attributions() -> list[Row]:
     ]
 
 
-def _interactions() -> list[Row]:
+def _interactions() -> list[ClaimRow]:
     v = TOY.game(X, BASE)
-    m, pairs = exact.moebius(v), list(combinations(range(3), 2))
+    m, pairs = rational.moebius(v), list(combinations(range(3), 2))
     by_moebius = [sum(m[t] / (len(t) - 1) for t in _ORDER if t.issuperset(pair)) for pair in pairs]
-    direct = [exact.interaction(v, 3, i, j) for i, j in pairs]
+    direct = [rational.interaction(v, 3, i, j) for i, j in pairs]
     return [
         equal("interactions 12, 13, 23 by Moebius", (4, -1, 2), by_moebius, "Prop. mobius"),
         equal("interactions 12, 13, 23 by Grabisch and Roubens", (4, -1, 2), direct, "Thm. siv"),
@@ -64,19 +65,19 @@ def _interactions() -> list[Row]:
 
 
 def hoeffding(F: Polynomial) -> dict[frozenset[int], Polynomial]:
-    """f_T = sum over S within T of (-1)^(|T| - |S|) E[F | z_S], inputs uniform on [0, 1]; f of the empty set is E F."""
+    """f_T = sum over S within T of (-1)^(|T| - |S|) E[F | z_S] for inputs uniform on [0, 1]; f_empty is E F."""
     n = F.n_features
-    given = {s: F.averaged(set(range(n)) - s) for s in subsets(range(n))}
-    found = {}
+    conditional = {s: F.averaged(set(range(n)) - s) for s in subsets(range(n))}
+    terms = {}
     for t in subsets(range(n)):
         total = Polynomial({(0,) * n: Fraction(0)})
         for s in subsets(t):
-            total = total.plus(given[s], Fraction((-1) ** (len(t) - len(s))))
-        found[t] = total
-    return found
+            total = total.plus(conditional[s], Fraction((-1) ** (len(t) - len(s))))
+        terms[t] = total
+    return terms
 
 
-def _hoeffding() -> list[Row]:
+def _hoeffding() -> list[ClaimRow]:
     terms = hoeffding(TOY)
     variance = TOY.times(TOY).mean() - TOY.mean() ** 2
     parts = {t: f.times(f).mean() for t, f in terms.items() if t}
@@ -90,7 +91,7 @@ def _hoeffding() -> list[Row]:
     ]
 
 
-def _levels() -> list[Row]:
+def _levels() -> list[ClaimRow]:
     spread = (Fraction(1), Fraction(4), Fraction(1, 4))
     precision = [1 / s for s in spread]
     best = [p / sum(precision) for p in precision]
@@ -109,13 +110,13 @@ def _variance(weights: list[Fraction], spread: tuple[Fraction, ...]) -> Fraction
     return sum((w**2 * s for w, s in zip(weights, spread, strict=True)), Fraction(0))
 
 
-def _library() -> list[Row]:
+def _library() -> list[ClaimRow]:
     """The same numbers from `explain`, in floating point."""
-    found = explain(TOY.of_rows, np.ones(3), kernel=Uniform(), plan="exhaustive", budget=None)
-    pairs = found.interactions(2)
+    explanation = explain(TOY.of_rows, np.ones(3), kernel=Uniform(), plan="exhaustive", budget=None)
+    pairs = explanation.interactions(2)
     return [
-        near("explain: phi", _PHI, found.values),
-        near("explain: Shapley values from the same ledger", _SHAPLEY, found.shapley().values),
+        near("explain: phi", _PHI, explanation.values),
+        near("explain: Shapley values from the same ledger", _SHAPLEY, explanation.shapley().values),
         near("explain: interactions from the same ledger", (4, -1, 2), [pairs[0, 1], pairs[0, 2], pairs[1, 2]]),
-        near("explain: joint-path part of the residual", Fraction(5, 2), found.residual.path.value),
+        near("explain: joint-path part of the residual", Fraction(5, 2), explanation.residual.path.value),
     ]

@@ -1,7 +1,8 @@
 """The axiom table, measured: the largest violation of each axiom by each method, over random small models.
 
-Symmetry and Dummy come in two readings: a property of F (and x), or only of the game v(T) = F(x_T) - F(x'). Numbers
-stand in the order GradCAM, SHAP, LIME, IG, GRALIS; "part" holds under a condition, which has a row of its own.
+Symmetry and Dummy can be read in two ways: as a property of F (and x), or only of the game v(T) = F(x_T) - F(x').
+The numbers of a row are in the order GradCAM, SHAP, LIME, IG, GRALIS. "part" means that the axiom holds under a
+condition; the module `axiom_conditions` measures it there.
 """
 
 from __future__ import annotations
@@ -16,117 +17,117 @@ import torch
 from torch import Tensor
 
 from gralis.arrays import Array
-from gralis.paper import conditions
-from gralis.paper.cases import METHODS, N_FEATURES, Shape, case, exchangeable
+from gralis.paper import axiom_conditions
+from gralis.paper.axiom_cases import METHODS, N_FEATURES, FractionFunction, axiom_case, exchangeable
+from gralis.paper.claim_row import ROUNDING, VISIBLE, ClaimRow
 from gralis.paper.networks import network
-from gralis.paper.row import ROUNDING, VISIBLE, Row
 
-Score = Literal["yes", "no", "part"]
+Entry = Literal["yes", "no", "part"]
 
 MODELS = 8
 
 
 @dataclass(frozen=True)
 class Axiom:
-    """One line of the table: what to measure, what is to be expected, and what the paper says."""
+    """One line of the table: what is measured, which entries are expected, and which the paper has."""
 
     name: str
     measure: Callable[[str, int], float]  # method, seed
-    expected: tuple[Score, Score, Score, Score, Score]  # in the order of METHODS
-    paper: tuple[Score, Score, Score, Score, Score]
+    expected: tuple[Entry, Entry, Entry, Entry, Entry]  # in the order of METHODS
+    paper: tuple[Entry, Entry, Entry, Entry, Entry]
     worst: Callable[[list[float]], float] = max
-    response: bool = False  # True: "yes" is a visible number; otherwise "yes" is a violation that vanishes
+    response: bool = False  # True: "yes" means a visible number; False: "yes" means a violation of zero
 
     def measured(self) -> tuple[float, ...]:
-        """One number for every method."""
+        """The worst number of every method over the models."""
         return tuple(self.worst([self.measure(method, seed) for seed in range(MODELS)]) for method in METHODS)
 
-    def row(self) -> Row:
-        """The line as one row: it holds if all five numbers are what is expected of them."""
+    def row(self) -> ClaimRow:
+        """The line as one row, which holds if all five numbers agree with the expected entries."""
         values = self.measured()
         wrong = [m for m, s, v in zip(METHODS, self.expected, values, strict=True) if not self._agrees(s, v)]
         differs = [f"{m} {p}" for m, s, p in zip(METHODS, self.expected, self.paper, strict=True) if s != p]
         predicted = " ".join(self.expected) + (f" (paper: {', '.join(differs)})" if differs else "")
         computed = " ".join(f"{v:.1g}" for v in values) + (f" (unexpected: {', '.join(wrong)})" if wrong else "")
-        return Row(self.name, predicted, computed, not wrong, "Tab. axioms")
+        return ClaimRow(self.name, predicted, computed, not wrong, "Tab. axioms")
 
-    def _agrees(self, score: Score, value: float) -> bool:
-        return value > VISIBLE if (score == "yes") == self.response else 0 <= value <= ROUNDING
+    def _agrees(self, entry: Entry, value: float) -> bool:
+        return value > VISIBLE if (entry == "yes") == self.response else 0 <= value <= ROUNDING
 
 
-def rows() -> list[Row]:
-    return [*(axiom.row() for axiom in AXIOMS), *conditions.rows()]
+def rows() -> list[ClaimRow]:
+    return [*(axiom.row() for axiom in AXIOMS), *axiom_conditions.rows()]
 
 
 def _efficiency(method: str, seed: int) -> float:
-    one = case(method, seed)
-    return abs(float(one.attribution().sum()) - one.delta)
+    example = axiom_case(method, seed)
+    return abs(float(example.attribution().sum()) - example.delta)
 
 
 def _symmetric(method: str, seed: int) -> float:
-    """Neither F nor x tells features 0 and 1 apart."""
-    phi = case(method, seed, exchangeable(seed), alike=True).attribution()
+    """Features 0 and 1 are symmetric in F and have the same x."""
+    phi = axiom_case(method, seed, exchangeable(seed), same_x=True).attribution()
     return float(abs(phi[0] - phi[1]))
 
 
 def _interchangeable(method: str, seed: int) -> float:
-    """v does not tell features 0 and 1 apart, F does between the corners."""
+    """Features 0 and 1 are symmetric in v; F treats them differently between the corners."""
     inner = network(seed, N_FEATURES)
 
     def shape(u: Tensor) -> Tensor:
         return inner(torch.stack([u[:, 0] * u[:, 1] ** 2, u[:, 0] + u[:, 1] ** 3, u[:, 2], u[:, 3]], dim=1))
 
-    phi = case(method, seed, shape).attribution()
+    phi = axiom_case(method, seed, shape).attribution()
     return float(abs(phi[0] - phi[1]))
 
 
 def _ignored(method: str, seed: int) -> float:
     """F does not depend on feature 2."""
     inner = network(seed, N_FEATURES - 1)
-    return float(abs(case(method, seed, lambda u: inner(u[:, [0, 1, 3]])).attribution()[2]))
+    return float(abs(axiom_case(method, seed, lambda u: inner(u[:, [0, 1, 3]])).attribution()[2]))
 
 
 def _null(method: str, seed: int) -> float:
-    """v does not depend on feature 2, F does between the corners."""
+    """v does not depend on feature 2; F depends on it between the corners."""
     inner, hidden = network(seed, N_FEATURES - 1), network(seed + 100, N_FEATURES - 1)
 
     def shape(u: Tensor) -> Tensor:
         others = u[:, [0, 1, 3]]
         return inner(others) + 4 * u[:, 2] * (1 - u[:, 2]) * hidden(others)
 
-    return float(abs(case(method, seed, shape).attribution()[2]))
+    return float(abs(axiom_case(method, seed, shape).attribution()[2]))
 
 
 def _linear(method: str, seed: int) -> float:
     f, g = network(seed, N_FEATURES), network(seed + 100, N_FEATURES)
-    both, one, two = (case(method, seed, h).attribution() for h in (lambda u: f(u) - 2 * g(u), f, g))
-    return float(np.abs(both - one + 2 * two).max())
+    both, of_f, of_g = (axiom_case(method, seed, h).attribution() for h in (lambda u: f(u) - 2 * g(u), f, g))
+    return float(np.abs(both - of_f + 2 * of_g).max())
 
 
 def _gradients(method: str, seed: int) -> float:
     """How far the attribution moves when F changes between the corners only, by 3 u_0 u_1 (1 - u_1)."""
     f = network(seed, N_FEATURES)
-    changed = case(method, seed, lambda u: f(u) + 3 * u[:, 0] * u[:, 1] * (1 - u[:, 1])).attribution()
-    return float(np.abs(changed - case(method, seed, f).attribution()).max())
+    changed = axiom_case(method, seed, lambda u: f(u) + 3 * u[:, 0] * u[:, 1] * (1 - u[:, 1])).attribution()
+    return float(np.abs(changed - axiom_case(method, seed, f).attribution()).max())
 
 
 def _one_moves(method: str, seed: int) -> float:
     """|phi_0| / |F(x) - F(x')| where x differs from x' in feature 0 only."""
-    one = case(method, seed).only_first()
-    return float(abs(one.attribution()[0]) / abs(one.delta))
+    example = axiom_case(method, seed).only_first()
+    return float(abs(example.attribution()[0]) / abs(example.delta))
 
 
 def _locality(method: str, seed: int) -> float:
-    """How far the attribution moves with the width of the kernel; without a kernel, not at all."""
-    one = case(method, seed)
-    return float(np.abs(one.attribution(sigma=0.25) - one.attribution(sigma=1.0)).max())
+    """How far the attribution moves with the width of the kernel; it is 0 for a method without a kernel."""
+    example = axiom_case(method, seed)
+    return float(np.abs(example.attribution(sigma=0.25) - example.attribution(sigma=1.0)).max())
 
 
 def _interactions(method: str, seed: int) -> float:
-    """How far the attribution of u_0 u_1 is from that of an additive function, chosen to look like it."""
+    """How far the attribution of u_0 u_1 is from that of the additive function whose attribution is nearest to it."""
 
-    def explained(shape: Shape) -> Array:
-        return case(method, seed, shape).attribution()
+    def explained(shape: FractionFunction) -> Array:
+        return axiom_case(method, seed, shape).attribution()
 
     def single(u: Tensor, j: int) -> Tensor:
         return u[:, j]
@@ -167,7 +168,7 @@ AXIOMS = (
         response=True,
     ),
     Axiom(
-        "Interactions: a product told apart from an additive function",
+        "Interactions: a product distinguished from an additive function",
         _interactions,
         expected=("no", "no", "no", "no", "no"),
         paper=("no", "part", "no", "no", "part"),

@@ -1,4 +1,4 @@
-"""Evaluations, counted with a model that counts: every entry is a number of points, not an order of growth."""
+"""The evaluations of every method, counted by the model: each entry is a number of points, not an order of growth."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.laws import all_masks
 from gralis.models.points import leaves
 from gralis.models.protocol import Points
-from gralis.paper.exact import without
+from gralis.paper.claim_row import ClaimRow, at_most, equal, vanishes
 from gralis.paper.networks import Function, conv_net, image, network, point
-from gralis.paper.row import Row, at_most, equal, vanishes
+from gralis.paper.rational import without
 
 _N, _M, _K = 4, 6, 3
 _TABLE = "Tab. complexity"
 
 
 class Counting:
-    """A model that counts the points it is asked for, and the calls with a backward pass."""
+    """A model that counts the points it evaluates, and its calls with a backward pass."""
 
     def __init__(self, function: Function) -> None:
         self._inner = models.torch(function)
@@ -39,11 +39,11 @@ class Counting:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Forwards without a backward pass, and gradients."""
+        """The number of forwards without a backward pass, and the number of gradients."""
         return self.n_forwards, self.n_gradients
 
 
-def rows() -> list[Row]:
+def rows() -> list[ClaimRow]:
     return [*_exact(), *_sampled(), *_peers(), *_reuse()]
 
 
@@ -52,7 +52,7 @@ def _model(n: int = _N) -> Counting:
 
 
 def definition_1(model: Counting, x: Array, k: int) -> Array:
-    """Definition 1 to the letter, uniform kernel, baseline 0: for every i, every S without i, k midpoints."""
+    """Definition 1 to the letter, with uniform kernel and baseline 0: k midpoints for every i and every S without i."""
     n, phi = len(x), np.zeros(len(x))
     at = (np.arange(k) + 0.5) / k
     for i in range(n):
@@ -65,16 +65,16 @@ def definition_1(model: Counting, x: Array, k: int) -> Array:
     return phi
 
 
-def _exact() -> list[Row]:
+def _exact() -> list[ClaimRow]:
     literal, shared, apart = [], [], 0.0
     for n in (3, 4, 5):
-        one, two, x = _model(n), _model(n), point(0, n)
-        by_pairs = definition_1(one, x, _K)
+        pairwise, shared_rays, x = _model(n), _model(n), point(0, n)
+        by_pairs = definition_1(pairwise, x, _K)
         options = {"plan": "exhaustive", "budget": None, "kernel": Uniform(), "coalition_values": False}
-        found = explain(two, x, quadrature="midpoint", n_nodes=_K, **options)  # type: ignore[call-overload]
-        literal.append(one.n_gradients)
-        shared.append(two.n_gradients)
-        apart = max(apart, float(np.abs(by_pairs - found.values).max()))
+        explanation = explain(shared_rays, x, quadrature="midpoint", n_nodes=_K, **options)  # type: ignore[call-overload]
+        literal.append(pairwise.n_gradients)
+        shared.append(shared_rays.n_gradients)
+        apart = max(apart, float(np.abs(by_pairs - explanation.values).max()))
     return [
         equal(
             "GRALIS exact, pair by pair: n 2^(n-1) k, n = 3, 4, 5",
@@ -92,7 +92,7 @@ def _exact() -> list[Row]:
     ]
 
 
-def _sampled() -> list[Row]:
+def _sampled() -> list[ClaimRow]:
     x, model, ends = point(0, _N), _model(), _model(6)
     plan = plans.permutation(n_permutations=_M)
     explain(model, x, plan=plan, n_nodes=_K, budget=None, batch_size=_N * _K, coalition_values=False)
@@ -105,7 +105,7 @@ def _sampled() -> list[Row]:
     ]
 
 
-def _peers() -> list[Row]:
+def _peers() -> list[ClaimRow]:
     x = point(0, _N)
     ig, lime, shap = _model(), _model(), _model()
     canonical.integrated_gradients(ig, x, n_nodes=_K)
@@ -131,18 +131,18 @@ def _peers() -> list[Row]:
     ]
 
 
-def _reuse() -> list[Row]:
+def _reuse() -> list[ClaimRow]:
     model = _model()
-    found = explain(model, point(0, _N), plan="exhaustive", budget=None, n_nodes=_K)
+    explanation = explain(model, point(0, _N), plan="exhaustive", budget=None, n_nodes=_K)
     before = model.counts
     for kernel in (Uniform(), Gaussian(0.3), SizeKernel(lambda s: 1 + s)):
-        found.with_kernel(kernel)
+        explanation.with_kernel(kernel)
     kernels = model.counts
-    found.audit(np.ones(_N))
+    explanation.audit(np.ones(_N))
     audit = model.counts
-    for explainer in (found.shapley, found.kernel_shap, found.lime, found.integrated_gradients, found.interactions):
-        explainer()
-    repr(found.residual)
+    for name in ("shapley", "kernel_shap", "lime", "integrated_gradients", "interactions"):
+        getattr(explanation, name)()
+    repr(explanation.residual)
     return [
         equal("three more kernels on one ledger: further evaluations", 0, sum(kernels) - sum(before), "C3"),
         equal("an audit: further evaluations", 0, sum(audit) - sum(kernels), "C2"),

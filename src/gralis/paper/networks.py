@@ -1,4 +1,4 @@
-"""Random small models to measure on, float64; no global generator is touched."""
+"""Random small models in float64, drawn from local generators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Function = Callable[[Tensor], Tensor]
 
 
 def network(seed: int, n_features: int, hidden: int = 6) -> Function:
-    """w . tanh(A softplus(B z + b)): smooth, with interactions of every order."""
+    """w . tanh(A softplus(B z + b)), a smooth function with interactions of every order."""
     rng = np.random.default_rng([seed, n_features])
     first = torch.from_numpy(rng.standard_normal((n_features, hidden)) * 1.2 / sqrt(n_features))
     second = torch.from_numpy(rng.standard_normal((hidden, hidden)) / sqrt(hidden))
@@ -29,13 +29,13 @@ def network(seed: int, n_features: int, hidden: int = 6) -> Function:
 
 
 def point(seed: int, n_features: int) -> Array:
-    """An input whose features all move, by different amounts and in both directions."""
+    """An input whose features differ from 0 by different amounts and in both directions."""
     rng = np.random.default_rng([seed, n_features, 1])
     return rng.choice([-1.0, 1.0], n_features) * rng.uniform(0.5, 1.5, n_features)
 
 
-class Over(nn.Module):
-    """A module around a function of tensors."""
+class FunctionModule(nn.Module):
+    """A function of tensors as a module."""
 
     def __init__(self, function: Function) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def conv_net(seed: int, head: Function | None = None, n_channels: int = 2) -> nn
     conv.weight.copy_(torch.from_numpy(rng.standard_normal(conv.weight.shape)))
     conv.bias = nn.Parameter(torch.from_numpy(rng.uniform(0.2, 1.0, n_channels)), requires_grad=False)
     inner = network(seed, 9 * n_channels)
-    return nn.Sequential(conv, nn.ReLU(), Over(head or (lambda a: inner(a.flatten(1))))).eval()
+    return nn.Sequential(conv, nn.ReLU(), FunctionModule(head or (lambda a: inner(a.flatten(1))))).eval()
 
 
 def image(seed: int) -> Tensor:

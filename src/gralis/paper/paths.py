@@ -1,7 +1,8 @@
 """Complete paths that are not monotone give attributions that no ensemble of monotone paths gives.
 
-F = x_1 x_2 from (0, 0) to (1, 1): A_1 = integral of x_2 dx_1 and A_2 = integral of x_1 dx_2 along the path. On a
-monotone path both integrands lie in [0, 1] and neither coordinate ever falls, so 0 <= A_1 <= 1, and so for any mean.
+For F = x_1 x_2 on a path from (0, 0) to (1, 1), A_1 is the integral of x_2 dx_1 and A_2 the integral of x_1 dx_2. On a
+monotone path both integrands lie in [0, 1] and neither coordinate ever decreases. Hence 0 <= A_1 <= 1, also for a mean
+over monotone paths.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from gralis.paper.row import Row, equal
+from gralis.paper.claim_row import ClaimRow, equal
 
 Corner = tuple[Fraction, Fraction]
 
-#: Straight up past the end, across, and back down: the second coordinate falls on the last piece.
+#: A path that goes up beyond the end, across, and back down: the second coordinate decreases on the last piece.
 _BEYOND = tuple((Fraction(a), Fraction(b)) for a, b in ((0, 0), (0, 2), (1, 2), (1, 1)))
-#: Once around the unit square before going to its far corner: never outside the box between x' and x.
+#: A path that goes once around the unit square before it goes to the far corner; it never leaves the box of x' and x.
 _AROUND = tuple((Fraction(a), Fraction(b)) for a, b in ((0, 0), (0, 1), (1, 1), (1, 0), (0, 0), (0, 1), (1, 1)))
 _STAIRCASES = 200
 
 
-def rows() -> list[Row]:
+def rows() -> list[ClaimRow]:
     rng = np.random.default_rng(0)
     shares = [attribution(_staircase(rng)) for _ in range(_STAIRCASES)]
     inside = all(0 <= a <= 1 and a + b == 1 for a, b in shares)
@@ -37,7 +38,7 @@ def rows() -> list[Row]:
 
 
 def attribution(path: Sequence[Corner]) -> tuple[Fraction, Fraction]:
-    """A of F = x_1 x_2 along straight pieces: the mean of the other coordinate times the step.
+    """A for F = x_1 x_2 along straight pieces: on each piece, the mean of the other coordinate times the step.
 
     >>> attribution(((Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))))
     (Fraction(1, 2), Fraction(1, 2))
@@ -50,7 +51,7 @@ def attribution(path: Sequence[Corner]) -> tuple[Fraction, Fraction]:
 
 
 def _staircase(rng: np.random.Generator) -> list[Corner]:
-    """Five random corners, each coordinate sorted, between (0, 0) and (1, 1)."""
+    """A monotone path from (0, 0) to (1, 1) with five random corners between them."""
     a, b = (sorted(Fraction(int(k), 100) for k in rng.integers(0, 101, 5)) for _ in range(2))
     start, end = (Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))
     return [start, *zip(a, b, strict=True), end]

@@ -1,6 +1,6 @@
-"""Theorem 3 and its corollaries on F = sin(z_1 + z_2 + z_3) + z_1 z_2, all of whose constants are known.
+"""Theorem 3 and its corollaries on F = sin(z_1 + z_2 + z_3) + z_1 z_2, whose constants are all known.
 
-Third derivatives are at most 1, second ones at most 2, and |d_i dF/dx_i| <= |d_i| (1 + |d_j|) on the box.
+Third derivatives are at most 1, second derivatives at most 2, and |d_i dF/dx_i| <= |d_i| (1 + |d_j|) on the box.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from gralis.arrays import Array
 from gralis.certificates.paper import numerator_bound, ratio_bound
-from gralis.paper.row import Row, at_most, exceeds, near
+from gralis.paper.claim_row import ClaimRow, at_most, exceeds, near
 
 _X = np.array([0.8, -0.6, 0.5])
 _SIGMA = 0.7
@@ -21,18 +21,18 @@ _ORDERS = np.array(list(permutations(range(_N))))
 _RUNS, _M, _K, _DELTA = 4000, 20, 4, 0.1
 
 
-def rows() -> list[Row]:
+def rows() -> list[ClaimRow]:
     return [*_quadrature(), *_bounds(), *_ratio()]
 
 
 def gradient(z: Array) -> Array:
-    """dF/dz of every row."""
+    """dF/dz at every row."""
     common = np.cos(z.sum(-1))
     return np.stack([common + z[..., 1], common + z[..., 0], common], axis=-1)
 
 
 def conditioned(nodes: Array, weights: Array) -> Array:
-    """IG_i(S) for every code of T = S u i (rows) and every member i, by this rule; zero for the others."""
+    """IG_i(S) by this quadrature rule, one row per binary code of T = S u i; zero for features outside T."""
     masks = (np.arange(2**_N)[:, None] >> np.arange(_N) & 1).astype(np.float64)
     z = nodes[:, None, None] * masks * _X  # (n_nodes, n_coalitions, n)
     return np.asarray(np.einsum("k,kci->ci", weights, gradient(z)) * masks * _X)
@@ -47,7 +47,7 @@ def _midpoint(k: int) -> Array:
     return conditioned((np.arange(k) + 0.5) / k, np.full(k, 1 / k))
 
 
-def _quadrature() -> list[Row]:
+def _quadrature() -> list[ClaimRow]:
     true, distance = _gauss(), np.abs(_X)
     ks = (4, 8, 16, 32)
     middle = [np.abs(_midpoint(k) - true).max(0) for k in ks]
@@ -78,8 +78,8 @@ def _per_order(table: Array) -> tuple[Array, Array]:
     return weight * table[codes, np.arange(_N)], weight
 
 
-def _bounds() -> list[Row]:
-    """Algorithm 1, many times over: how often it is further off than each bound says."""
+def _bounds() -> list[ClaimRow]:
+    """Many runs of Algorithm 1: how often the error is larger than each bound."""
     top, bottom = _per_order(_midpoint(_K))
     exact_top, _ = _per_order(_gauss())
     numerator, normaliser = exact_top.mean(0), bottom.mean(0)
@@ -118,7 +118,7 @@ def _slack(joint: Array, n_hat: Array, z_hat: Array) -> float:
     return float(joint.sum() / np.quantile(np.abs(totals - totals.mean()), 0.95))
 
 
-def _ratio() -> list[Row]:
+def _ratio() -> list[ClaimRow]:
     top, bottom = _per_order(_gauss())
     phi, flat = top.mean(0) / bottom.mean(0), (top / bottom).mean(0)
     reverse = [int(np.flatnonzero((order[::-1] == _ORDERS).all(1))[0]) for order in _ORDERS]

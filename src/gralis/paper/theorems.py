@@ -10,10 +10,10 @@ import numpy as np
 
 from gralis.api.explain import explain
 from gralis.kernels import Gaussian, Uniform
-from gralis.paper import exact
-from gralis.paper.exact import Polynomial, largest, subsets, without
+from gralis.paper import rational
+from gralis.paper.claim_row import ClaimRow, equal, exceeds, near, vanishes
 from gralis.paper.networks import network, point
-from gralis.paper.row import Row, equal, exceeds, near, vanishes
+from gralis.paper.rational import Polynomial, largest, subsets, without
 
 _N, _MODELS = 4, 5
 _ZERO = Fraction(0)
@@ -21,12 +21,12 @@ X = tuple(Fraction(k, 2) for k in (3, -2, 1, 4))
 BASE = tuple(Fraction(k, 4) for k in (1, 0, -3, 2))
 
 
-def rows() -> list[Row]:
+def rows() -> list[ClaimRow]:
     return [*_completeness(), *_multilinear(), *_interactions(), *_kernel_limits(), *_affine(), *_levels(), *_reuse()]
 
 
 def multilinear(seed: int, n: int = _N) -> Polynomial:
-    """Random integer coefficients on every product of features."""
+    """A multilinear polynomial with random integer coefficients on every product of features."""
     rng = np.random.default_rng([seed, 3])
     sets = [t for size in range(1, n + 1) for t in combinations(range(n), size)]
     return Polynomial.multilinear(n, {t: int(rng.integers(-4, 5)) for t in sets})
@@ -37,14 +37,14 @@ def curved(seed: int, n: int = _N) -> Polynomial:
     return Polynomial.random(np.random.default_rng([seed, 4]), n)
 
 
-def _completeness() -> list[Row]:
-    sums = [sum(exact.shapley_weight(n, len(s)) for s in without(n, 0)) for n in range(1, 11)]
+def _completeness() -> list[ClaimRow]:
+    sums = [sum(rational.shapley_weight(n, len(s)) for s in without(n, 0)) for n in range(1, 11)]
     gaps, lemma = [], []
     for seed in range(_MODELS):
         F = curved(seed)
         v = F.game(X, BASE)
         orders = list(permutations(range(_N)))
-        # Here the constraint of Definition 2 holds at every index: along an order the differences telescope.
+        # The constraint of Definition 2 holds at every index here, because the differences along an order telescope.
         per_order = [[v[frozenset(o[: o.index(i) + 1])] - v[frozenset(o[: o.index(i)])] for i in o] for o in orders]
         gaps.append(sum(map(sum, per_order)) / len(orders) - v[frozenset(range(_N))])
         lemma += [sum(F.ray(X, BASE, t)) - v[t] for t in v]
@@ -55,21 +55,23 @@ def _completeness() -> list[Row]:
     ]
 
 
-def _multilinear() -> list[Row]:
+def _multilinear() -> list[ClaimRow]:
     deficit, shares, classic = [], [], []
     for seed in range(_MODELS):
         F = multilinear(seed)
-        v, phi = F.game(X, BASE), exact.gralis(F, X, BASE)
-        m = {t: value for t, value in exact.moebius(v).items() if t}
+        v, phi = F.game(X, BASE), rational.gralis(F, X, BASE)
+        m = {t: value for t, value in rational.moebius(v).items() if t}
         lost = sum(value * (1 - Fraction(1, len(t))) for t, value in m.items())
         deficit.append(v[frozenset(range(_N))] - lost - sum(phi))
         for i in range(_N):
             shares.append(phi[i] - sum(value / len(t) ** 2 for t, value in m.items() if i in t))
-            classic.append(exact.endpoint(v, _N)[i] - sum(value / len(t) for t, value in m.items() if i in t))
+            classic.append(rational.endpoint(v, _N)[i] - sum(value / len(t) for t, value in m.items() if i in t))
     a, b, p1, p2 = Fraction(3), Fraction(5), Fraction(1, 3), Fraction(2, 7)
     chances = (p1, p2)
     product = Polynomial.multilinear(2, {(0, 1): 1})
-    phi = exact.gralis(product, (a, b), (Fraction(0),) * 2, lambda s: prod((chances[j] for j in s), start=Fraction(1)))
+    phi = rational.gralis(
+        product, (a, b), (Fraction(0),) * 2, lambda s: prod((chances[j] for j in s), start=Fraction(1))
+    )
     predicted = (a * b / 2 * p2 / (1 + p2), a * b / 2 * p1 / (1 + p1))
     return [
         equal("sum of phi = v(F) - sum of m(T) (1 - 1/|T|)", [0] * _MODELS, deficit, "Cor. mobius-correction"),
@@ -79,18 +81,18 @@ def _multilinear() -> list[Row]:
     ]
 
 
-def _interactions() -> list[Row]:
+def _interactions() -> list[ClaimRow]:
     gaps = []
     for seed in range(_MODELS):
         v = curved(seed).game(X, BASE)
-        m = exact.moebius(v)
+        m = rational.moebius(v)
         for i, j in combinations(range(_N), 2):
             by_moebius = sum(m[t] / (len(t) - 1) for t in m if t.issuperset((i, j)))
-            gaps.append(exact.interaction(v, _N, i, j) - by_moebius)
+            gaps.append(rational.interaction(v, _N, i, j) - by_moebius)
     F = curved(0)
-    found = explain(F.of_rows, np.array(X, float), baseline=np.array(BASE, float), plan="exhaustive", budget=None)
-    pairs, v = found.interactions(2), F.game(X, BASE)
-    apart = max(abs(pairs[i, j] - float(exact.interaction(v, _N, i, j))) for i, j in combinations(range(_N), 2))
+    explanation = explain(F.of_rows, np.array(X, float), baseline=np.array(BASE, float), plan="exhaustive", budget=None)
+    pairs, v = explanation.interactions(2), F.game(X, BASE)
+    apart = max(abs(pairs[i, j] - float(rational.interaction(v, _N, i, j))) for i, j in combinations(range(_N), 2))
     scale = max(abs(float(value)) for value in v.values())
     return [
         equal("interaction by Moebius = by second differences", 0, largest(gaps), "Thm. siv, Prop. mobius"),
@@ -98,22 +100,21 @@ def _interactions() -> list[Row]:
     ]
 
 
-def _kernel_limits() -> list[Row]:
+def _kernel_limits() -> list[ClaimRow]:
     f, x = network(1, _N), point(1, _N)
-    found = explain(f, x, plan="exhaustive", budget=None, kernel=Uniform())
-    narrow, wide = found.with_kernel(Gaussian(0.005)).values, found.with_kernel(Gaussian(1e6)).values
+    explanation = explain(f, x, plan="exhaustive", budget=None, kernel=Uniform())
+    narrow, wide = (explanation.with_kernel(Gaussian(sigma)).values for sigma in (0.005, 1e6))
+    from_limit = float(np.abs(wide - explanation.kernel_shap().values).max())
     source = "Rem. kernel-limits"
     return [
-        near("sigma to 0: phi_i = F(x_i) - F(x')", found.singles().values, narrow, source),
-        near("sigma to infinity: the uniform kernel", found.values, wide, source),
-        exceeds(
-            "sigma to infinity: not KernelSHAP", 1e-3, float(np.abs(wide - found.kernel_shap().values).max()), source
-        ),
+        near("sigma to 0: phi_i = F(x_i) - F(x')", explanation.singles().values, narrow, source),
+        near("sigma to infinity: the uniform kernel", explanation.values, wide, source),
+        exceeds("sigma to infinity: not KernelSHAP", 1e-3, from_limit, source),
     ]
 
 
-def _affine() -> list[Row]:
-    """Inputs uniform on [0, 1], baseline at their mean: phi_i is the Hoeffding term, whatever the kernel."""
+def _affine() -> list[ClaimRow]:
+    """With inputs uniform on [0, 1] and the baseline at their mean, phi_i is the Hoeffding term for every kernel."""
     slope = (Fraction(2), Fraction(-3), Fraction(1, 2))
     F = Polynomial({(0, 0, 0): Fraction(4)}).plus(Polynomial.multilinear(3, {(0,): 1}), slope[0])
     F = F.plus(Polynomial.multilinear(3, {(1,): 1}), slope[1]).plus(Polynomial.multilinear(3, {(2,): 1}), slope[2])
@@ -121,13 +122,13 @@ def _affine() -> list[Row]:
     rng = np.random.default_rng(0)
     table = {s: Fraction(int(rng.integers(1, 20)), 7) for s in subsets(range(3))}
     at = (Fraction(1, 5), Fraction(9, 10), Fraction(2, 3))
-    phi = exact.gralis(F, at, centre, table.__getitem__)
+    phi = rational.gralis(F, at, centre, table.__getitem__)
     variance = F.times(F).mean() - F.mean() ** 2
     shares = []
     for i in range(3):
-        # phi_i^2 is a square of a linear function of x_i alone: Simpson's rule integrates it exactly.
+        # phi_i^2 is the square of a linear function of x_i alone, so Simpson's rule integrates it exactly.
         ends = [
-            exact.gralis(F, [*at[:i], z, *at[i + 1 :]], centre, table.__getitem__)[i]
+            rational.gralis(F, [*at[:i], z, *at[i + 1 :]], centre, table.__getitem__)[i]
             for z in (_ZERO, Fraction(1, 2), Fraction(1))
         ]
         mean, square = (ends[0] ** k / 6 + ends[1] ** k * 4 / 6 + ends[2] ** k / 6 for k in (1, 2))
@@ -145,7 +146,7 @@ def _affine() -> list[Row]:
     ]
 
 
-def _levels() -> list[Row]:
+def _levels() -> list[ClaimRow]:
     covariance = np.array([[1.0, 0.5, 0.1], [0.5, 4.0, 0.2], [0.1, 0.2, 0.25]])
     inverse = np.linalg.inv(covariance) @ np.ones(3)
     best = inverse / inverse.sum()
@@ -170,12 +171,12 @@ def _levels() -> list[Row]:
     ]
 
 
-def _reuse() -> list[Row]:
-    """C2 (audit by linearity) and Appendix D (weight mass), both without a model call."""
+def _reuse() -> list[ClaimRow]:
+    """C2 (audit by linearity) and Appendix D (weight mass); neither needs a model call."""
     F, slope = curved(3), (2, -1, 3, 0)
     surrogate = Polynomial({tuple(int(j == i) for j in range(_N)): Fraction(c) for i, c in enumerate(slope)})
     rest = F.plus(surrogate, Fraction(-1))
-    whole, part = exact.gralis(F, X, BASE), exact.gralis(rest, X, BASE)
+    whole, part = rational.gralis(F, X, BASE), rational.gralis(rest, X, BASE)
     closed = [c * (x - base) for c, x, base in zip(slope, X, BASE, strict=True)]
     gaps = [a - b - c for a, b, c in zip(whole, closed, part, strict=True)]
     mass = explain(network(2, _N), point(2, _N), plan="exhaustive", budget=None).weight_mass()

@@ -1,4 +1,4 @@
-"""What `verify` returns: every row, section by section, and the table that they print as."""
+"""What `verify` returns: every row, section by section, and the printed table."""
 
 from __future__ import annotations
 
@@ -7,25 +7,46 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from gralis.paper.row import Row, shown
+from gralis.paper.claim_row import ClaimRow, shown
+
+__all__ = ["Section", "Verification"]
 
 _WIDTHS = (50, 28, 30)
 
 
 @dataclass(frozen=True)
 class Section:
-    """Rows that belong together."""
+    """The rows of one section.
+
+    Attributes
+    ----------
+    name : str
+        The name by which `verify` selects the section.
+    title : str
+        The heading of the section.
+    rows : tuple of ClaimRow
+        The claims in order.
+    """
 
     name: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[ClaimRow, ...]
 
 
 @dataclass(frozen=True, repr=False)
 class Verification:
-    """The claims of the paper checked by machine; print it for the table.
+    """The claims of the paper, checked by machine; printing it shows the table.
 
-    >>> from gralis.paper.row import equal
+    Attributes
+    ----------
+    sections : tuple of Section
+        The sections in the order in which they were computed.
+    seconds : float
+        How long the computation took.
+
+    Examples
+    --------
+    >>> from gralis.paper.claim_row import equal
     >>> Verification((Section("sums", "Sums", (equal("one and one", 2, 1 + 1),)),), 0.0).holds
     True
     """
@@ -34,21 +55,22 @@ class Verification:
     seconds: float
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ClaimRow, ...]:
+        """The rows of all sections."""
         return tuple(row for section in self.sections for row in section.rows)
 
     @property
     def holds(self) -> bool:
-        """Whether every row does."""
+        """Whether every row holds."""
         return all(row.holds for row in self.rows)
 
     @property
-    def failed(self) -> tuple[Row, ...]:
+    def failed(self) -> tuple[ClaimRow, ...]:
         """The rows that do not hold."""
         return tuple(row for row in self.rows if not row.holds)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """The whole table as plain values, ready for JSON."""
         sections = [
             {
                 "name": section.name,
@@ -85,7 +107,7 @@ class Verification:
 
 
 def _line(cells: tuple[str, str, str], verdict: str) -> Iterator[str]:
-    """The cells side by side, each wrapped to its width; the verdict stands on the first line."""
+    """The cells side by side, each wrapped to the width of its column, with the verdict on the first line."""
     columns = [wrap(cell, width) or [""] for cell, width in zip(cells, _WIDTHS, strict=True)]
     for number in range(max(map(len, columns))):
         parts = [column[number] if number < len(column) else "" for column in columns]

@@ -1,64 +1,95 @@
-"""What a plan is told, and what it answers with; no plan ever sees the model."""
+"""What a plan gets, a task, and what it returns, a schedule. No plan ever sees the model."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import BudgetError
+from gralis.estimators import Estimator
 from gralis.kernels import Kernel
 from gralis.laws import Law
 from gralis.ledger import Ledger
 from gralis.rays import RayRequest
 from gralis.rays.quadrature import NodeRule
 
-#: Evaluate a request and give back its ledgers, one per question: how a plan looks before it decides.
+__all__ = ["Plan", "PlanningTask", "Probe", "Schedule"]
+
+#: Evaluates a request and returns its ledgers, one per question, so that a plan can look before it decides.
 Probe = Callable[[RayRequest], tuple[Ledger, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """One explanation to be planned, or several on the same rays."""
+class PlanningTask:
+    """One explanation to be planned, or several on the same rays.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel for which the rays are drawn.
+    squared_distance : array of shape (n_baselines, n_features)
+        The squared distance of every feature from every baseline.
+    baseline_weights : array of shape (n_baselines,)
+        The weights of the baselines, which sum to one.
+    budget : int or None
+        The points that may be evaluated; None leaves the number to the plan.
+    seed : int
+        The seed of every random draw.
+    quadrature, n_nodes, replicates : optional
+        The user's choices, or None for those of the plan.
+    with_values : bool
+        Whether v(T) will be known for every coalition.
+    rays_per_replicate : int, optional
+        The size of a replicate in a run that may stop between replicates.
+    least_replicates : int, default=4
+        The smallest number of replicates.
+    halves : bool, default=False
+        Whether some features jump half-way along the ray.
+    n_targets : int, default=1
+        The backward passes per point, each of which counts in the user's budget.
+    """
 
     kernel: Kernel
-    squared_distance: Array  # (n_baselines, n_features)
+    squared_distance: Array
     baseline_weights: Array
     budget: int | None
     seed: int
     quadrature: str | None
     n_nodes: int | None
     replicates: int | None
-    with_values: bool  # v(T) will be known for every coalition
-    rays_per_replicate: int | None = None  # small replicates, for a run that may stop between them
+    with_values: bool
+    rays_per_replicate: int | None = None
     least_replicates: int = 4
-    halves: bool = False  # some features jump half-way along the ray
-    n_targets: int = 1  # backward passes per point: what a gradient costs of the user's budget
+    halves: bool = False
+    n_targets: int = 1
 
     @cached_property
     def laws(self) -> tuple[Law, ...]:
-        """One law per baseline; only plans that draw from the law ask for it."""
+        """One law per baseline; it is computed only for plans that draw from the law."""
         return tuple(self.kernel.bind(row) for row in self.squared_distance)
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return int(self.squared_distance.shape[1])
 
     @property
     def n_baselines(self) -> int:
+        """The number of baselines."""
         return len(self.baseline_weights)
 
     def rng(self, *path: int) -> np.random.Generator:
-        """The generator of one part of the plan: a child seed, so that parts never share draws."""
+        """The generator of one part of the plan; every part has its child seed, so that parts never share draws."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=tuple(p + 2 for p in path)))
 
     def needs(self, least: int, why: str) -> None:
-        """Refuse a budget below the least that this plan can work with."""
+        """Raise `BudgetError` if the budget is below the least with which the plan works; `why` begins the reason."""
         if self.budget is not None and self.budget < least:
             several = "" if self.n_targets == 1 else f" and {self.n_targets} targets"
             raise BudgetError(
@@ -69,43 +100,67 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Schedule(ABC):
-    """A settled plan: replicate r is a pure function of the seed and r, so that any of them can be made again."""
+    """A settled plan: replicate r is a pure function of the seed and r, so that each of them can be made again.
 
-    task: Task
-    rule: NodeRule | None  # None: coalition values only
+    A plan of your own returns a subclass with `name`, `estimator` and `replicate`.
+
+    Attributes
+    ----------
+    task : PlanningTask
+        What was planned.
+    rule : Rule, RandomRule or None
+        The nodes on every ray; None if only coalition values are evaluated.
+    n_replicates : int
+        The number of replicates.
+    rays_per_replicate : int
+        The number of rays of each replicate.
+    pilot : tuple of Ledger
+        The pilot rays of every question, which the plan evaluated before it was settled. They stay in the ledger.
+    name : str
+        The name of the plan, as results show it.
+    estimator : Estimator
+        The estimator that reads the ledger of this plan.
+    """
+
+    task: PlanningTask
+    rule: NodeRule | None
     n_replicates: int
     rays_per_replicate: int
-    taught: tuple[Ledger, ...] = ()  # of every question: what the plan looked at before it was settled; it stays
+    pilot: tuple[Ledger, ...] = ()
 
     name: ClassVar[str]
-    method: ClassVar[str]  # the estimator of its ledger: "adjusted", "plain", "exact", "ratio", "endpoint" or "shapley"
+    estimator: ClassVar[Estimator]
+    enumerates: ClassVar[bool] = False  # all coalitions are evaluated, so that the rows are few
 
     @abstractmethod
     def replicate(self, index: int) -> RayRequest:
-        """The rows of one replicate."""
+        """The rays of one replicate."""
 
     def census(self) -> RayRequest | None:
-        """Coalitions that are certain to be looked at, whose rays are known from their values alone."""
+        """Coalitions that are certain to be evaluated, and whose rays follow from their values alone."""
         return None
 
     def more(self, n_replicates: int) -> Schedule:
-        """The same plan with this many replicates in all; the first ones stay as they are."""
+        """The same plan with this many replicates in all; the replicates so far stay as they are."""
         return replace(self, n_replicates=n_replicates)
 
     @property
     def n_nodes(self) -> int:
+        """The nodes on every ray."""
         return 0 if self.rule is None else self.rule.n_nodes
 
     @property
     def n_rays(self) -> int:
+        """The rays of all replicates."""
         return self.n_replicates * self.rays_per_replicate
 
     @property
     def n_gradients(self) -> int:
+        """The gradients of all replicates."""
         return self.n_rays * self.n_nodes
 
     def describe(self) -> dict[str, object]:
-        """The decisions, in plain values."""
+        """The decisions of the plan in plain values, for the result and for files."""
         return {
             "n_replicates": self.n_replicates,
             "rays_per_replicate": self.rays_per_replicate,
@@ -114,10 +169,50 @@ class Schedule(ABC):
         }
 
 
-class Plan(Protocol):
-    """Which rays to evaluate, and which estimator will read them."""
+class Plan(ABC):
+    """Which rays to evaluate: `settle` looks at one task and decides. Subclass it to write another plan.
 
-    @property
-    def name(self) -> str: ...
+    Attributes
+    ----------
+    name : str
+        The name under which results and files know the plan.
+    counts_forwards : bool, default=False
+        Whether the budget counts forward passes. Such a plan needs one forward per point, whatever the number of
+        targets; any other plan needs one backward per point and target.
+    may_fold : bool, default=False
+        Whether the rows may be summed up while they are evaluated when they are too many to be kept.
+    """
 
-    def settle(self, task: Task, probe: Probe) -> Schedule: ...
+    name: str
+    counts_forwards: bool = False
+    may_fold: bool = False
+
+    @abstractmethod
+    def settle(self, task: PlanningTask, probe: Probe) -> Schedule:
+        """Decide on the rays of one task.
+
+        Parameters
+        ----------
+        task : PlanningTask
+            The kernel, the distances, the budget and the seed.
+        probe : callable
+            Evaluates a request at once and returns its ledgers, for a plan that looks before it decides. The points
+            count in the budget.
+
+        Returns
+        -------
+        Schedule
+            The settled plan, which writes the request of every replicate.
+        """
+
+    def options(self) -> dict[str, object]:
+        """The arguments with which the same plan can be made again, in plain values."""
+        return plain_fields(self)
+
+
+def plain_fields(plan: object) -> dict[str, object]:
+    """The fields of a dataclass, with arrays as lists; empty for any other object."""
+    if not is_dataclass(plan):
+        return {}
+    values = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "name"}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""Rays to be evaluated: which coalitions, which nodes on each ray, and where discrete features jump."""
+"""Rays to be evaluated: which coalitions, which nodes on each ray, and how discrete features jump half-way."""
 
 from gralis.rays.request import CENSUS, PILOT, RayRequest
 

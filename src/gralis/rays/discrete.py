@@ -1,9 +1,9 @@
-"""Discrete features jump: half-way along the ray of T its discrete members go from x' to x, in every order alike.
+"""Discrete features jump: half-way along the ray of T its discrete members go from x' to x, averaged over all orders.
 
-J_i(T) = Sh_i of the game w(S) = F(half-way, S switched) - F(half-way, none switched), S among the discrete members of
-T. Continuous members move from x' to x as ever, before the jump with the discrete ones at x', after it with them at x.
-So sum_i ray_i(T) = v(T) stays true, an interaction of the two kinds is shared between them, and the model never sees a
-discrete feature anywhere but at x or x'.
+J_i(T) = Sh_i of the game w(S) = F(half-way, S switched) - F(half-way, none switched), for sets S of discrete members of
+T. Continuous members move from x' to x as usual. The discrete members stay at x' before the jump and at x after it.
+Therefore sum_i ray_i(T) = v(T) still holds, an interaction between the two kinds is shared by both, and the model sees
+every discrete feature only at x or at x'.
 """
 
 from __future__ import annotations
@@ -17,21 +17,33 @@ from numpy.typing import NDArray
 
 from gralis.arrays import Array, Masks
 
+__all__ = ["HALFWAY", "DiscreteJumps"]
+
 HALFWAY = 0.5
-_ALL_ORDERS = 4  # up to so many jumping members every subset is evaluated; beyond, one order, drawn for each ray
+_ALL_ORDERS = 4  # up to this many jumping members every subset is evaluated; with more, one random order per ray
 
 
 @dataclass(frozen=True, eq=False)
 class DiscreteJumps:
-    """The points at which rays are looked at half-way, and what each one's F counts in every jump."""
+    """The points half-way along rays at which F is needed, and the weight of each in the jumps of its ray.
 
-    ray: NDArray[np.int64]  # (n_points,) whose ray it is
-    step: Array  # (n_points, n_features) how far each feature has gone: 0, 1/2 or 1
-    share: Array  # (n_points, n_features) J = sum over the points of a ray of share * F
+    Attributes
+    ----------
+    ray : array of int, shape (n_points,)
+        The number of the ray to which a point belongs.
+    step : array of shape (n_points, n_features)
+        How far each feature has moved from x' to x at the point: 0, 1/2 or 1.
+    share : array of shape (n_points, n_features)
+        The weights of F in the jumps: J_i = sum of share_i * F over the points of a ray.
+    """
+
+    ray: NDArray[np.int64]
+    step: Array
+    share: Array
 
     @classmethod
     def of(cls, masks: Masks, discrete: NDArray[np.bool_]) -> DiscreteJumps:
-        """What has to be looked at for these rays."""
+        """The points that the rays of these coalitions need; `discrete` says which features jump, (n_features,)."""
         n = masks.shape[1]
         rays, steps, shares = [], [], []
         for number, row in enumerate(masks):
@@ -52,9 +64,9 @@ class DiscreteJumps:
 
     def sizes(self, values: Array, n_rays: int) -> Array:
         """J of every ray and feature, (n_rays, n_features), from F at the points, (n_points,)."""
-        found = np.zeros((n_rays, self.share.shape[1]))
-        np.add.at(found, self.ray, self.share * values[:, None])
-        return found
+        jumps = np.zeros((n_rays, self.share.shape[1]))
+        np.add.at(jumps, self.ray, self.share * values[:, None])
+        return jumps
 
 
 def _every_subset(d: int) -> tuple[Array, Array]:
@@ -67,7 +79,7 @@ def _every_subset(d: int) -> tuple[Array, Array]:
 
 
 def _one_order(row: NDArray[np.bool_], jumping: NDArray[np.int64]) -> tuple[Array, Array]:
-    """The members switched one after the other; the order is that of the coalition, so that it can be made again."""
+    """The members switched one after the other, in an order that the coalition determines, so that it is repeatable."""
     d = len(jumping)
     order = np.random.default_rng(zlib.crc32(np.packbits(row).tobytes())).permutation(d)
     place = np.argsort(order)

@@ -1,7 +1,7 @@
 """Where on a ray the gradient is taken: ray = sum_k weight_k * gradient(node_k), a rule on [0, 1].
 
 A fixed rule is a checked table: its weights sum to one and its nodes lie in [0, 1]. The random rule draws one node
-in each of k cells of equal probability under a node density h and weighs it by 1 / (k h): no quadrature bias.
+in each of k cells of equal probability under a node density h and weighs it by 1 / (k h), so it has no bias.
 """
 
 from __future__ import annotations
@@ -12,14 +12,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array
+from gralis.checks import one_of, whole
 from gralis.errors import bad
+from gralis.laws.law import stratified
+
+__all__ = [
+    "NAMES",
+    "UNIFORM",
+    "Density",
+    "NodeRule",
+    "RandomRule",
+    "Rule",
+    "gauss_legendre",
+    "in_halves",
+    "midpoint",
+    "riemann",
+    "rule",
+    "thinned",
+]
 
 NAMES = ("random", "midpoint", "riemann", "gauss-legendre")
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A fixed rule: nodes and weights, exact for polynomials up to `degree`."""
+    """A fixed rule.
+
+    Parameters
+    ----------
+    name : str
+        The name of the rule, as `explain(quadrature=...)` knows it.
+    nodes, weights : array of shape (n_nodes,)
+        The nodes in [0, 1] and their weights.
+    degree : int
+        The rule must be exact for polynomials up to this degree; the constructor checks it.
+    """
 
     name: str
     nodes: Array
@@ -37,10 +64,11 @@ class Rule:
 
     @property
     def n_nodes(self) -> int:
+        """The number of nodes per ray."""
         return len(self.nodes)
 
     def on_rays(self, rng: np.random.Generator, n_rays: int) -> tuple[Array, Array]:
-        """The same nodes and weights on every ray, (n_rays, n_nodes) each; rng is not used."""
+        """The same nodes and weights on every ray, (n_rays, n_nodes) each; `rng` is not used."""
         shape = (n_rays, len(self.nodes))
         return np.broadcast_to(self.nodes, shape), np.broadcast_to(self.weights, shape)
 
@@ -55,20 +83,29 @@ def midpoint(n_nodes: int) -> Rule:
 
 
 def riemann(n_nodes: int) -> Rule:
-    """Nodes j / k, weights 1 / k: the right endpoint rule, error O(1 / k)."""
+    """Nodes j / k, weights 1 / k: the rule of right endpoints, error O(1 / k)."""
     return Rule("riemann", np.arange(1.0, n_nodes + 1) / n_nodes, np.full(n_nodes, 1 / n_nodes), 0)
 
 
 def gauss_legendre(n_nodes: int) -> Rule:
-    """Exact on polynomials up to degree 2 k - 1."""
+    """The Gauss-Legendre rule, exact on polynomials up to degree 2 k - 1."""
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     return Rule("gauss-legendre", (nodes + 1) / 2, weights / 2, min(2 * n_nodes - 1, 20))
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """A node density on [0, 1]: linear between knots, positive, integral one. s = cumulative(a) is its own scale.
+    """A positive node density on [0, 1], linear between knots; s = cumulative(a) is the scale on which it is uniform.
 
+    Parameters
+    ----------
+    knots : array of shape (n_knots,)
+        Increasing positions from 0 to 1.
+    heights : array of shape (n_knots,)
+        The density at the knots, > 0; the constructor divides it by its integral.
+
+    Examples
+    --------
     >>> float(UNIFORM.cumulative(np.array([0.3]))[0])
     0.3
     """
@@ -86,19 +123,22 @@ class Density:
 
     @property
     def floor(self) -> float:
-        """The least value of the density: 1 / floor bounds the weight of a node."""
+        """The smallest value of the density; 1 / floor bounds the weight of a node."""
         return float(self.heights.min())
 
     def __call__(self, a: Array) -> Array:
+        """The density at a."""
         return np.asarray(np.interp(a, self.knots, self.heights))
 
     def cumulative(self, a: Array) -> Array:
+        """s, the integral of the density from 0 to a."""
         cell = np.clip(np.searchsorted(self.knots, a, side="right") - 1, 0, len(self.knots) - 2)
         into = a - self.knots[cell]
         slope = np.diff(self.heights)[cell] / np.diff(self.knots)[cell]
         return np.asarray(self._edges[cell] + into * (self.heights[cell] + slope * into / 2))
 
     def quantile(self, s: Array) -> Array:
+        """The a at which the cumulative is s."""
         cell = np.clip(np.searchsorted(self._edges, s, side="right") - 1, 0, len(self.knots) - 2)
         rest, height = s - self._edges[cell], self.heights[cell]
         slope = np.diff(self.heights)[cell] / np.diff(self.knots)[cell]
@@ -112,7 +152,15 @@ UNIFORM = Density(np.array([0.0, 1.0]), np.array([1.0, 1.0]))
 
 @dataclass(frozen=True, eq=False)
 class RandomRule:
-    """k stratified random nodes per ray, from a density; unbiased for every integrand."""
+    """Stratified random nodes from a density, unbiased for every integrand.
+
+    Parameters
+    ----------
+    n_nodes : int
+        The number of nodes per ray.
+    density : Density, default=UNIFORM
+        The density of the nodes.
+    """
 
     n_nodes: int
     density: Density = UNIFORM
@@ -120,7 +168,7 @@ class RandomRule:
 
     def on_rays(self, rng: np.random.Generator, n_rays: int) -> tuple[Array, Array]:
         """Fresh nodes and weights for every ray, (n_rays, n_nodes) each; shifts are stratified over the rays too."""
-        shift = np.stack([(rng.permutation(n_rays) + rng.random(n_rays)) / n_rays for _ in range(self.n_nodes)], axis=1)
+        shift = np.stack([stratified(rng, n_rays) for _ in range(self.n_nodes)], axis=1)
         nodes = self.density.quantile((np.arange(self.n_nodes) + shift) / self.n_nodes)
         return nodes, 1 / (self.n_nodes * self.density(nodes))
 
@@ -131,7 +179,7 @@ _FIXED = {"midpoint": midpoint, "riemann": riemann, "gauss-legendre": gauss_lege
 
 
 def in_halves(n_nodes: int) -> Rule:
-    """Gauss-Legendre on [0, 1/2] and on [1/2, 1]: for rays on which something jumps half-way."""
+    """Gauss-Legendre on [0, 1/2] and on [1/2, 1], for rays on which discrete features jump half-way."""
     if n_nodes < 2:
         return gauss_legendre(n_nodes)
     first, second = gauss_legendre(n_nodes // 2), gauss_legendre(n_nodes - n_nodes // 2)
@@ -140,23 +188,51 @@ def in_halves(n_nodes: int) -> Rule:
 
 
 def rule(name: str, n_nodes: int, density: Density = UNIFORM, *, halves: bool = False) -> NodeRule:
-    """The rule of this name with n_nodes nodes per ray; `halves`: something jumps half-way."""
-    if not isinstance(n_nodes, int | np.integer) or isinstance(n_nodes, bool) or n_nodes < 1:
-        raise bad("n_nodes", "explain", "a whole number >= 1", repr(n_nodes))
-    if name == "random":
-        return RandomRule(int(n_nodes), density)
-    if name == "gauss-legendre" and halves:
-        return in_halves(int(n_nodes))
-    if name in _FIXED:
-        return _FIXED[name](int(n_nodes))
-    raise bad("quadrature", "explain", f"one of {', '.join(NAMES)}", repr(name))
+    """The rule of this name.
+
+    Parameters
+    ----------
+    name : {'random', 'midpoint', 'riemann', 'gauss-legendre'}
+        The name of the rule.
+    n_nodes : int
+        The number of nodes per ray, >= 1.
+    density : Density, default=UNIFORM
+        The density of random nodes; fixed rules ignore it.
+    halves : bool, default=False
+        Whether discrete features jump half-way, so that Gauss-Legendre is applied to each half.
+
+    Returns
+    -------
+    Rule or RandomRule
+    """
+    n_nodes = whole(n_nodes, "n_nodes", 1)
+    if one_of(name, NAMES, "quadrature", "explain") == "random":
+        return RandomRule(n_nodes, density)
+    return in_halves(n_nodes) if name == "gauss-legendre" and halves else _FIXED[name](n_nodes)
 
 
 def thinned(name: str, n_nodes: int, fewer: int, n_rays: int) -> NDArray[np.bool_]:
-    """Which of the n_nodes nodes on each ray make a rule of the same name with `fewer` nodes, (n_rays, n_nodes).
+    """Which of the n_nodes nodes on each ray make a rule of the same name with `fewer` nodes.
 
-    Endpoints nest for every divisor, midpoints for odd ratios; of random nodes one in each group of cells is drawn.
+    Endpoints nest for every divisor, midpoints for odd ratios. Of random nodes one in each group of cells is drawn.
 
+    Parameters
+    ----------
+    name : str
+        The name of the rule.
+    n_nodes : int
+        The number of nodes on each ray.
+    fewer : int
+        The number of nodes to keep.
+    n_rays : int
+        The number of rays.
+
+    Returns
+    -------
+    array of bool, shape (n_rays, n_nodes)
+
+    Examples
+    --------
     >>> thinned("midpoint", 9, 3, 1).astype(int).tolist()
     [[0, 1, 0, 0, 1, 0, 0, 1, 0]]
     """

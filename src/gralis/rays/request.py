@@ -1,9 +1,9 @@
-"""A request: rows to be evaluated. A plan writes requests, `evaluate` turns them into ledger rows."""
+"""A request names rays to be evaluated: a plan writes requests, and the evaluator turns them into ledger rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,35 +11,59 @@ from numpy.typing import NDArray
 from gralis.arrays import Array, Masks
 from gralis.rays.quadrature import UNIFORM, Density
 
-PILOT = -1  # the replicate number of rays that only teach: never averaged
-CENSUS = -2  # ... of rays that are certain to be drawn and known without error: they count in every replicate
+__all__ = ["CENSUS", "PILOT", "RayRequest"]
+
+#: The replicate number of pilot rays, from which the plan learns. They enter no average.
+PILOT = -1
+#: The replicate number of rays that are certain to be drawn and known without error. They count in every replicate.
+CENSUS = -2
 
 
 @dataclass(frozen=True, eq=False)
 class RayRequest:
-    """Rays to evaluate, n_nodes points on each (0: only the coalition value).
+    """Rays to evaluate, with n_nodes points on each; without nodes only the coalition values are evaluated.
 
-    `log_rate` is the log of the expected number of times this coalition (with this baseline) is drawn in one
-    replicate: the one number an importance weight needs, whatever the plan. `places` are the nodes on the plan's own
-    scale s of the ray, and `stretch` is da/ds there; both are the identity unless nodes have a density.
+    Attributes
+    ----------
+    masks : array of bool, shape (n_rays, n_features)
+        The coalition of every ray.
+    log_rate : array of shape (n_rays,)
+        The logarithm of the expected number of times that this coalition, with this baseline, is drawn in one
+        replicate. Whatever the plan, an importance weight needs no other number.
+    replicate : array of int, shape (n_rays,)
+        The replicate of every ray, or `PILOT` or `CENSUS`.
+    baseline : array of int, shape (n_rays,)
+        The number of the baseline from which the ray starts.
+    owner : array of int, shape (n_rays,)
+        The only feature for which the ray was drawn, or -1 if it serves all its members.
+    nodes : array of shape (n_rays, n_nodes)
+        The positions a in [0, 1] on the ray at which the gradient is taken.
+    places : array of shape (n_rays, n_nodes)
+        The nodes on the plan's scale s of the ray, which is the cumulative of the node density.
+    stretch : array of shape (n_rays, n_nodes)
+        da/ds at the nodes; 1 if the nodes are uniform.
+    weights : array of shape (n_rays, n_nodes)
+        The weights of the nodes in the integral over the ray.
     """
 
-    masks: Masks  # (n_rays, n_features)
-    log_rate: Array  # (n_rays,)
-    replicate: NDArray[np.int64]  # (n_rays,)
-    baseline: NDArray[np.int64]  # (n_rays,)
-    owner: NDArray[np.int64]  # (n_rays,) the one feature the ray was drawn for, -1: for all its members
-    nodes: Array  # (n_rays, n_nodes)
-    places: Array  # (n_rays, n_nodes)
-    stretch: Array  # (n_rays, n_nodes)
-    weights: Array  # (n_rays, n_nodes)
+    masks: Masks
+    log_rate: Array
+    replicate: NDArray[np.int64]
+    baseline: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    nodes: Array
+    places: Array
+    stretch: Array
+    weights: Array
 
     @property
     def n_rays(self) -> int:
+        """The number of rays."""
         return len(self.masks)
 
     @property
     def n_points(self) -> int:
+        """The number of points at which a gradient is taken."""
         return int(self.nodes.size)
 
     @staticmethod
@@ -54,9 +78,26 @@ class RayRequest:
         baseline: int | NDArray[np.int64] = 0,
         owner: int | NDArray[np.int64] = -1,
     ) -> RayRequest:
-        """A request with scalars spread over its rows; without nodes it asks for coalition values only.
+        """A request with scalars repeated over its rows.
 
-        `density` is the one whose cumulative makes the plan's scale along the ray.
+        Parameters
+        ----------
+        masks, log_rate : array
+            As the attributes.
+        replicate : int or array of int
+            One number for all rays, or one for each.
+        nodes, weights : array of shape (n_rays, n_nodes), optional
+            By default the request needs coalition values only.
+        density : Density, default=UNIFORM
+            The node density, whose cumulative is the plan's scale along the ray.
+        baseline : int or array of int, default=0
+            As `replicate`.
+        owner : int or array of int, default=-1
+            As `replicate`.
+
+        Returns
+        -------
+        RayRequest
         """
         n = len(masks)
         nodes = np.empty((n, 0)) if nodes is None else np.asarray(nodes)
@@ -75,7 +116,5 @@ class RayRequest:
 
     @staticmethod
     def stack(requests: Sequence[RayRequest]) -> RayRequest:
-        """Several requests with the same number of nodes per ray as one."""
-        return RayRequest(
-            *(np.concatenate([getattr(s, name) for s in requests]) for name in RayRequest.__dataclass_fields__)
-        )
+        """One request with the rays of several, which must have the same number of nodes per ray."""
+        return RayRequest(*(np.concatenate([getattr(r, f.name) for r in requests]) for f in fields(RayRequest)))

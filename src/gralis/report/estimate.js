@@ -1,11 +1,8 @@
-// phi of one Gaussian kernel from the rows of a ledger: the estimators of the Python package, step by step. No page here.
+// phi of one Gaussian kernel from the rows of a ledger: the estimators of the Python package, translated. Arithmetic only.
 //
-// Every function takes the unpacked ledger; `estimateSteps` yields a first, cheap estimate and then better ones, so that
-// whoever runs it can look up in between and give up on one that nobody wants any more.
+// Every function takes the unpacked ledger. `estimateSteps` yields a first, cheap estimate and then better ones. Its
+// caller can look up in between, and can give up an estimate that is no longer wanted.
 "use strict";
-
-const CENSUS = -2, MOST_FOLDS = 5, MOST_MONOMIALS = 1200, CLEARLY = 0.95, PATIENCE = 2, FEW_RAYS = 6, LITTLE = 0.2;
-const NEARLY_ALL = 0.05, LADDER = [[2, 2], [4, 3], [3, 3, 3], [6, 4, 3], [8, 5]];
 
 const KINDS = { "<f8": Float64Array, "<i4": Int32Array, "|u1": Uint8Array };
 
@@ -18,7 +15,7 @@ function unpackColumn(column) {
 
 // The ledger of a report as typed arrays, with sizes and the points of each ray.
 function unpackLedger(packed) {
-  const ledger = { estimator: packed.estimator, method: packed.method, exact: packed.exact };
+  const ledger = { formula: packed.formula, method: packed.method, exact: packed.exact };
   for (const [name, column] of Object.entries(packed.columns)) ledger[name] = unpackColumn(column);
   ledger.squaredDistance = packed.squared_distance.map((row) => Float64Array.from(row));
   ledger.baselineWeights = packed.baseline_weights;
@@ -78,7 +75,7 @@ function meanOf(ledger, known, parts, method, { exact = false, carriers = false,
   return { values, departures: each, carriers: heavy, method, exact, count };
 }
 
-function plain(ledger, laws) {
+function weighted(ledger, laws) {
   const parts = importance(ledger, laws).map((w, at) => w * ledger.rays[at]);
   return meanOf(ledger, null, parts, ledger.method, { exact: ledger.exact });
 }
@@ -122,7 +119,7 @@ function* adjusted(ledger, laws) {
   for (let r = 0; r < ledger.nRays; r++) {
     if (isExactSingle(ledger, r)) for (let i = 0; i < n; i++) rays[r * n + i] = ledger.masks[r * n + i] * ledger.value[r];
   }
-  const nFolds = Math.min(MOST_FOLDS, ledger.nReplicates);
+  const nFolds = Math.min(constant("most_folds"), ledger.nReplicates);
   const folds = ledger.replicate.map((number) => (number >= 0 ? number % nFolds : -1));
   const slope = new Float64Array(nPoints * n), trust = new Float64Array(nPoints * n);
   const seen = new Int32Array(n), members = new Int32Array(n);
@@ -141,13 +138,17 @@ function* adjusted(ledger, laws) {
   const lesson = { ledger, slope, trust, laws, baselineWeights: ledger.baselineWeights, active };
 
   const candidates = [["constant", () => new Drift(lesson, 1)]];
-  if (members.reduce((a, b) => Math.min(a, b)) >= 24) candidates.push(["drift", () => new Drift(lesson, 7)]);
-  for (const degrees of LADDER) {
+  if (members.reduce((a, b) => Math.min(a, b)) >= constant("least_visits")) {
+    candidates.push(["drift", () => new Drift(lesson, constant("drift_terms"))]);
+  }
+  const most = Math.min(constant("most_monomials"), nEquations / constant("equations_per_monomial"));
+  for (const degrees of constant("ladder")) {
     const count = countMonomials(active.length, degrees);
-    if (count > 0 && count <= Math.min(MOST_MONOMIALS, nEquations / 3)) {
+    if (count > 0 && count <= most) {
       candidates.push([`potential(${degrees.join(", ")})`, () => new Potential(lesson, degrees)]);
     }
   }
+  const clearly = constant("clearly"), patience = constant("patience"), widening = constant("widening");
   let best = null, least = Infinity, failures = 0;
   for (const [name, make] of candidates) {
     const surrogate = make(), known = new Float64Array(ledger.nReplicates * n), parts = new Float64Array(rays.length);
@@ -156,11 +157,11 @@ function* adjusted(ledger, laws) {
       crossFit(ledger, rays, weights, guess, folds, fold++, known, parts);
       yield best; // a good moment to look up
     }
-    const factor = Math.sqrt(1 + 2 * surrogate.nParameters / Math.max(nEquations, 1));
-    const found = meanOf(ledger, known, parts, `adjusted rays (${name})`, { carriers: true, factor });
-    const spread = found.departures.reduce((sum, d) => sum + d * d, 0);
-    if (best === null || spread < CLEARLY * least) [best, least, failures] = [found, spread, 0];
-    else if (++failures === PATIENCE) break;
+    const factor = Math.sqrt(1 + widening * surrogate.nParameters / Math.max(nEquations, 1));
+    const estimate = meanOf(ledger, known, parts, `adjusted rays (${name})`, { carriers: true, factor });
+    const spread = estimate.departures.reduce((sum, d) => sum + d * d, 0);
+    if (best === null || spread < clearly * least) [best, least, failures] = [estimate, spread, 0];
+    else if (++failures === patience) break;
     yield best;
   }
   yield best;
@@ -177,10 +178,10 @@ function crossFit(ledger, rays, weights, guess, folds, fold, known, parts) {
     }
   }
   withoutChecksum(ledger, left, guess.value, weights, folds, fold);
-  const base = Float64Array.from(guess.phi), own = new Set();
+  const base = Float64Array.from(guess.phi), replicates = new Set(), censusMark = constant("census");
   for (let r = 0; r < ledger.nRays; r++) {
-    const census = ledger.replicate[r] === CENSUS;
-    if (folds[r] === fold) own.add(ledger.replicate[r]);
+    const census = ledger.replicate[r] === censusMark;
+    if (folds[r] === fold) replicates.add(ledger.replicate[r]);
     if (!census && folds[r] !== fold) continue;
     for (let i = 0; i < n; i++) {
       const part = weights[r * n + i] * left[r * n + i];
@@ -188,7 +189,7 @@ function crossFit(ledger, rays, weights, guess, folds, fold, known, parts) {
       else parts[r * n + i] = part;
     }
   }
-  for (const number of own) for (let i = 0; i < n; i++) known[number * n + i] = base[i];
+  for (const number of replicates) for (let i = 0; i < n; i++) known[number * n + i] = base[i];
 }
 
 // left_i -= (b_i share_i(T) + b'_i / |T|) c(T), c the checksum of what the surrogate left; b learnt outside the fold.
@@ -199,6 +200,7 @@ function withoutChecksum(ledger, left, guessed, weights, folds, fold) {
   }
   if (!usable.length) return;
   const noise = new Float64Array(n), count = new Float64Array(n), check = new Float64Array(nRays);
+  const tiny = constant("tiny"), checksumRidge = constant("checksum_ridge");
   for (const r of usable) {
     let sum = guessed[r] - ledger.value[r];
     for (let i = 0; i < n; i++) sum += left[r * n + i];
@@ -206,7 +208,7 @@ function withoutChecksum(ledger, left, guessed, weights, folds, fold) {
     if (folds[r] === fold) continue;
     for (let i = 0; i < n; i++) { noise[i] += left[r * n + i] ** 2; count[i] += ledger.masks[r * n + i]; }
   }
-  for (let i = 0; i < n; i++) noise[i] = noise[i] / Math.max(count[i], 1) + 1e-300;
+  for (let i = 0; i < n; i++) noise[i] = noise[i] / Math.max(count[i], 1) + tiny;
   const share = new Float64Array(n * nRays), total = (r) => {
     let sum = 0;
     for (let i = 0; i < n; i++) sum += ledger.masks[r * n + i] * noise[i];
@@ -225,35 +227,37 @@ function withoutChecksum(ledger, left, guessed, weights, folds, fold) {
       a += w * x * x; b += w * x * y; d += w * y * y;
       first += w * x * left[at]; second += w * y * left[at];
     }
-    const ridge = 1e-3 * (a + d) + 1e-300;
-    const [one, two] = solveSmall([a + ridge, b, b, d + ridge], [first, second], 2);
+    const ridge = checksumRidge * (a + d) + tiny;
+    const [byShare, evenly] = solveSmall([a + ridge, b, b, d + ridge], [first, second], 2);
     for (const r of usable) {
       const at = r * n + i;
-      if (ledger.masks[at]) left[at] -= (share[at] * one + two / ledger.sizes[r]) * check[r];
+      if (ledger.masks[at]) left[at] -= (share[at] * byShare + evenly / ledger.sizes[r]) * check[r];
     }
   }
 }
 
-// Features on no ray that counts though more than the census has weight: no error can be had for them.
+// Features that lie on no sampled ray although their law has weight outside the census: their error is unknown.
+// `known` is the share of each feature's law that lies on the census.
 function unvisited(ledger, weights) {
-  const { n } = ledger, found = new Array(n).fill(true), known = new Float64Array(n);
+  const { n } = ledger, never = new Array(n).fill(true), known = new Float64Array(n), census = constant("census");
   for (let r = 0; r < ledger.nRays; r++) {
     for (let i = 0; i < n; i++) {
-      if (ledger.replicate[r] >= 0 && ledger.masks[r * n + i]) found[i] = false;
-      if (ledger.replicate[r] === CENSUS) known[i] += weights[r * n + i];
+      if (ledger.replicate[r] >= 0 && ledger.masks[r * n + i]) never[i] = false;
+      if (ledger.replicate[r] === census) known[i] += weights[r * n + i];
     }
   }
-  return { never: found.map((never, i) => never && known[i] < 1 - 1e-9), known };
+  const whole = 1 - constant("negligible_share");
+  return { never: never.map((each, i) => each && known[i] < whole), known };
 }
 
-// How many equally weighted rays each value is worth, and the first feature for which that is too few; -1: none.
+// How many equally weighted rays each value is worth, and the feature with too few of them (-1 if all have enough).
 function coverage(ledger, laws, weights, known) {
   const { n } = ledger, sum = new Float64Array(n), squares = new Float64Array(n), serving = new Float64Array(n);
   for (let r = 0; r < ledger.nRays; r++) {
-    if (ledger.estimator !== "ratio" && ledger.replicate[r] < 0) continue;
+    if (ledger.formula !== "ratio" && ledger.replicate[r] < 0) continue;
     for (let i = 0; i < n; i++) {
       let w = weights[r * n + i];
-      if (ledger.estimator === "ratio") {
+      if (ledger.formula === "ratio") {
         w = 0;
         if (ledger.owner[r] === i) {
           for (let j = 0; j < n; j++) if (j !== i && ledger.masks[r * n + j]) w += laws[ledger.baseline[r]].logp[j];
@@ -266,50 +270,53 @@ function coverage(ledger, laws, weights, known) {
     }
   }
   const effective = sum.map((s, i) => (squares[i] > 0 ? s * s / squares[i] : 0));
+  const few = constant("few_rays"), little = constant("little"), enoughKnown = 1 - constant("nearly_all");
   let worst = -1;
   for (let i = 0; i < n; i++) {
-    const enough = ledger.exact || (ledger.estimator === "adjusted" && known[i] > 1 - NEARLY_ALL);
-    if (!enough && effective[i] < LITTLE * serving[i] && effective[i] < FEW_RAYS) {
+    const enough = ledger.exact || (ledger.formula === "adjusted" && known[i] > enoughKnown);
+    if (!enough && effective[i] < little * serving[i] && effective[i] < few) {
       if (worst < 0 || effective[i] < effective[worst]) worst = i;
     }
   }
   return { effective, worst };
 }
 
-// Estimates of phi for one sigma, the last one the best; null where there is nothing new yet.
+// Estimates of phi for one sigma; the last one is the best. A step without a new estimate yields null.
 function* estimateSteps(ledger, sigma) {
   const laws = ledger.squaredDistance.map((row) => new ProductLaw(logP(row, sigma, ledger.distance)));
   const weights = importance(ledger, laws), { never, known } = unvisited(ledger, weights);
   const unknown = never.map((each, i) => each && !ledger.exact && ledger.squaredDistance.some((row) => row[i] > 0));
   const { effective, worst } = coverage(ledger, laws, weights, known);
-  const finish = (found) => {
-    if (!found) return null;
-    const stderr = new Float64Array(ledger.n), departures = Float64Array.from(found.departures);
+  const finish = (estimate) => {
+    if (!estimate) return null;
+    const { count, exact } = estimate;
+    const stderr = new Float64Array(ledger.n), departures = Float64Array.from(estimate.departures);
     for (let i = 0; i < ledger.n; i++) {
       let squares = 0;
-      for (let k = 0; k < found.count; k++) {
-        if (unknown[i] && ledger.estimator !== "ratio") departures[k * ledger.n + i] = NaN;
+      for (let k = 0; k < count; k++) {
+        if (unknown[i] && ledger.formula !== "ratio") departures[k * ledger.n + i] = NaN;
         squares += departures[k * ledger.n + i] ** 2;
       }
-      stderr[i] = found.exact ? 0 : found.count < 2 ? NaN : Math.sqrt(squares / (found.count * (found.count - 1)));
+      stderr[i] = exact ? 0 : count < 2 ? NaN : Math.sqrt(squares / (count * (count - 1)));
     }
-    return { ...found, departures, stderr, effective, worst, sigma };
+    return { ...estimate, departures, stderr, effective, worst, sigma };
   };
-  if (ledger.estimator === "adjusted") {
+  if (ledger.formula === "adjusted") {
     let shown = null, last = null;
-    for (const found of adjusted(ledger, laws)) {
-      last = found === shown ? last : finish(found);
-      yield found === shown ? null : last;
-      shown = found;
+    for (const estimate of adjusted(ledger, laws)) {
+      last = estimate === shown ? last : finish(estimate);
+      yield estimate === shown ? null : last;
+      shown = estimate;
     }
     yield last;
-  } else if (ledger.estimator === "ratio") yield finish(ratio(ledger, laws));
-  else yield finish(plain(ledger, laws));
+  } else if (ledger.formula === "ratio") yield finish(ratio(ledger, laws));
+  else if (ledger.formula === "weighted") yield finish(weighted(ledger, laws));
+  else throw new Error(`the page knows no formula ${ledger.formula}`);
 }
 
 // The last estimate for one sigma.
 function estimateAt(ledger, sigma) {
   let last = null;
-  for (const found of estimateSteps(ledger, sigma)) last = found || last;
+  for (const estimate of estimateSteps(ledger, sigma)) last = estimate || last;
   return last;
 }

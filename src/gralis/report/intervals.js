@@ -1,7 +1,6 @@
 // Simultaneous intervals from the replicates: values +- c stderr, c from the quantile of max |t| over the features.
 "use strict";
 
-const N_DRAWS = 2000, MOST_NUMBERS = 2 ** 25;
 const LANCZOS = [676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905,
   -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7];
 
@@ -19,19 +18,19 @@ function incompleteBeta(a, b, x) {
   if (x >= 1) return 1;
   if (x > (a + 1) / (a + b + 2)) return 1 - incompleteBeta(b, a, 1 - x);
   const front = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x)) / a;
-  let c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), found = d;
+  let c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), product = d;
   for (let m = 1; m < 500; m++) {
     let step = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
     d = 1 / (1 + step * d);
     c = 1 + step / c;
-    found *= c * d;
+    product *= c * d;
     step = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
     d = 1 / (1 + step * d);
     c = 1 + step / c;
-    found *= c * d;
+    product *= c * d;
     if (Math.abs(c * d - 1) < 1e-15) break;
   }
-  return front * found;
+  return front * product;
 }
 
 // P(t > at) of Student's t, at >= 0.
@@ -59,16 +58,16 @@ function normals(seed) {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
   return () => {
-    if (spare !== null) { const found = spare; spare = null; return found; }
+    if (spare !== null) { const number = spare; spare = null; return number; }
     const radius = Math.sqrt(-2 * Math.log(1 - uniform())), angle = 2 * Math.PI * uniform();
     spare = radius * Math.sin(angle);
     return radius * Math.cos(angle);
   };
 }
 
-// The `level` quantile of max |t_i| for replicates with the correlation seen, shrunk; Bonferroni's value is the ceiling.
+// The `level` quantile of max |t_i| for replicates with the shrunk correlation of `departures`, at most Bonferroni's.
 function critical(departures, count, n, level) {
-  const ceiling = studentQuantile((1 - level) / 2 / n, count - 1);
+  const ceiling = studentQuantile((1 - level) / 2 / n, count - 1), nDraws = constant("n_draws");
   const moving = [];
   let known = true;
   for (let i = 0; i < n; i++) {
@@ -78,7 +77,7 @@ function critical(departures, count, n, level) {
     if (Number.isNaN(squares)) known = false;
   }
   const m = moving.length;
-  if (!known || m < 2 || N_DRAWS * count * m > MOST_NUMBERS) return ceiling;
+  if (!known || m < 2 || nDraws * count * m > constant("most_numbers")) return ceiling;
   const scores = new Float64Array(count * m);
   moving.forEach(([i, root], c) => { for (let k = 0; k < count; k++) scores[k * m + c] = departures[k * n + i] / root; });
   let squares = 0, variances = 0;
@@ -92,9 +91,9 @@ function critical(departures, count, n, level) {
     }
   }
   const alone = squares === 0 ? 1 : Math.min(1, variances / squares);
-  const normal = normals(1), largest = new Float64Array(N_DRAWS);
+  const normal = normals(1), largest = new Float64Array(nDraws);
   const sum = new Float64Array(m), square = new Float64Array(m), row = new Float64Array(m);
-  for (let draw = 0; draw < N_DRAWS; draw++) {
+  for (let draw = 0; draw < nDraws; draw++) {
     sum.fill(0);
     square.fill(0);
     for (let k = 0; k < count; k++) {
@@ -115,18 +114,18 @@ function critical(departures, count, n, level) {
     }
   }
   largest.sort();
-  const place = level * (N_DRAWS - 1), below = Math.floor(place);
-  const quantile = largest[below] + (place - below) * (largest[Math.min(below + 1, N_DRAWS - 1)] - largest[below]);
+  const place = level * (nDraws - 1), below = Math.floor(place);
+  const quantile = largest[below] + (place - below) * (largest[Math.min(below + 1, nDraws - 1)] - largest[below]);
   return Math.min(ceiling, quantile);
 }
 
 // Half-widths that hold for all values together with probability `level`; 0 if exact, NaN if unknown.
-function halfWidths(found, level) {
-  const { count, stderr, carriers } = found, n = stderr.length;
-  if (found.exact || count < 2) return new Float64Array(n).fill(found.exact ? 0 : NaN);
-  const tail = studentTail(critical(found.departures, count, n, level), count - 1);
+function halfWidths(estimate, level) {
+  const { count, stderr, carriers, departures, exact } = estimate, n = stderr.length;
+  if (exact || count < 2) return new Float64Array(n).fill(exact ? 0 : NaN);
+  const tail = studentTail(critical(departures, count, n, level), count - 1), least = constant("least_carriers");
   return stderr.map((error, i) => {
-    const dof = 2 / (2 / (count - 1) + 1 / Math.max(carriers[i], 2));
+    const dof = 2 / (2 / (count - 1) + 1 / Math.max(carriers[i], least));
     return studentQuantile(tail, dof) * error;
   });
 }

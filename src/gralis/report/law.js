@@ -1,4 +1,4 @@
-// The law of a Gaussian kernel, pi(S) = prod over j in S of p_j; p = 1 is the uniform kernel. No page here.
+// The law of a Gaussian kernel, pi(S) = prod over j in S of p_j; p = 1 is the uniform kernel. Arithmetic only.
 //
 //   Z_i = integral over u in [0, 1] of prod over j != i of (1 - u + u p_j),  T | u: j joins with odds u p_j : 1 - u
 "use strict";
@@ -24,20 +24,24 @@ function gaussLegendre(count) {
   return { nodes, weights };
 }
 
-const RULE = gaussLegendre(24);
+let rule = null; // the nodes on each panel
+function panelRule() {
+  if (rule === null) rule = gaussLegendre(constant("n_nodes"));
+  return rule;
+}
 
 // log p_j = -d_j^2 / (2 sigma^2), d relative to the whole distance or as it is; sigma = Infinity: the uniform kernel.
 function logP(squaredDistance, sigma, distance) {
-  const n = squaredDistance.length, found = new Float64Array(n);
-  if (sigma === Infinity) return found;
+  const n = squaredDistance.length, logs = new Float64Array(n), most = constant("most_exponent");
+  if (sigma === Infinity) return logs;
   let scale = 1;
   if (distance === "relative") {
     scale = 0;
     for (let j = 0; j < n; j++) scale += squaredDistance[j];
   }
-  if (scale === 0) return found;
-  for (let j = 0; j < n; j++) found[j] = -Math.min(squaredDistance[j] / scale / 2 / sigma / sigma, 700);
-  return found;
+  if (scale === 0) return logs;
+  for (let j = 0; j < n; j++) logs[j] = -Math.min(squaredDistance[j] / scale / 2 / sigma / sigma, most);
+  return logs;
 }
 
 // log k! for k = 0 .. n.
@@ -58,16 +62,16 @@ class ProductLaw {
 
   // Arrival times u, and for each of them the mass of u in the conditional law of every feature.
   arrive() {
-    const { n, gap } = this;
+    const { n, gap } = this, { nodes, weights } = panelRule(), negligible = constant("negligible");
     let rate = 0;
     for (let j = 0; j < n; j++) rate += gap[j];
     const panels = Math.ceil(Math.log2(Math.max(rate, 1))) + 1;
     const times = [], mass = [];
     for (let panel = 0; panel <= panels; panel++) {
       const left = panel === 0 ? 0 : 0.5 ** (panels - panel + 1), right = 0.5 ** (panels - panel);
-      for (let k = 0; k < 24; k++) {
-        const u = left + (right - left) * (RULE.nodes[k] + 1) / 2;
-        let log = Math.log((right - left) * RULE.weights[k] / 2);
+      for (let k = 0; k < nodes.length; k++) {
+        const u = left + (right - left) * (nodes[k] + 1) / 2;
+        let log = Math.log((right - left) * weights[k] / 2);
         for (let j = 0; j < n; j++) log += Math.log1p(-u * gap[j]);
         times.push(u);
         mass.push(log);
@@ -75,20 +79,20 @@ class ProductLaw {
     }
     const top = mass.reduce((a, b) => Math.max(a, b), -Infinity);
     this.times = [];
-    this.own = []; // per time: log of its mass for every feature, then that mass itself
+    this.featureMass = []; // per time: log of its mass for every feature, then that mass itself
     for (let t = 0; t < times.length; t++) {
-      if (mass[t] <= top - 60) continue; // below rounding
+      if (mass[t] <= top - negligible) continue; // below rounding
       this.times.push(times[t]);
-      this.own.push(gap.map((g) => mass[t] - Math.log1p(-times[t] * g)));
+      this.featureMass.push(gap.map((g) => mass[t] - Math.log1p(-times[t] * g)));
     }
     this.logZ = new Float64Array(n);
     for (let i = 0; i < n; i++) {
       let highest = -Infinity, sum = 0;
-      for (const row of this.own) highest = Math.max(highest, row[i]);
-      for (const row of this.own) sum += Math.exp(row[i] - highest);
+      for (const row of this.featureMass) highest = Math.max(highest, row[i]);
+      for (const row of this.featureMass) sum += Math.exp(row[i] - highest);
       this.logZ[i] = highest + Math.log(sum);
     }
-    for (const row of this.own) for (let i = 0; i < n; i++) row[i] = Math.exp(row[i] - this.logZ[i]);
+    for (const row of this.featureMass) for (let i = 0; i < n; i++) row[i] = Math.exp(row[i] - this.logZ[i]);
     this.odds = this.times.map((u) => logpOdds(this.logp, gap, u));
   }
 
@@ -105,7 +109,7 @@ class ProductLaw {
   subsetMoment(i, others) {
     let total = 0;
     for (let t = 0; t < this.times.length; t++) {
-      let product = this.own[t][i];
+      let product = this.featureMass[t][i];
       for (const j of others) product *= this.odds[t][j];
       total += product;
     }
@@ -117,14 +121,14 @@ class ProductLaw {
     const { n } = this;
     const moments = [new Float64Array(n), new Float64Array(n), new Float64Array(n)];
     for (let t = 0; t < this.times.length; t++) {
-      const odds = this.odds[t], own = this.own[t];
+      const odds = this.odds[t], mass = this.featureMass[t];
       let sum = 0, spread = 0;
       for (let j = 0; j < n; j++) { sum += odds[j]; spread += odds[j] * (1 - odds[j]); }
       for (let i = 0; i < n; i++) {
         const mean = 1 + sum - odds[i], variance = spread - odds[i] * (1 - odds[i]);
-        moments[0][i] += own[i];
-        moments[1][i] += own[i] * mean / n;
-        moments[2][i] += own[i] * (mean * mean + variance) / (n * n);
+        moments[0][i] += mass[i];
+        moments[1][i] += mass[i] * mean / n;
+        moments[2][i] += mass[i] * (mean * mean + variance) / (n * n);
       }
     }
     return moments;

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["outline"]
+
 _RIGHT, _DOWN, _LEFT, _UP = (0, 1), (1, 0), (0, -1), (-1, 0)
 
 
 def outline(inside: NDArray[np.bool_]) -> str:
-    """Closed loops around a set of pixels; holes run the other way round, so that either fill rule leaves them open.
+    """Closed loops around a set of pixels. Holes run the other way round, so that both fill rules leave them open.
 
     >>> outline(np.array([[True, True]]))
     'M0 .5L.5 0L1.5 0L2 .5L1.5 1L.5 1Z'
@@ -27,7 +29,7 @@ def outline(inside: NDArray[np.bool_]) -> str:
 
 
 Corner = tuple[int, int]
-Edge = tuple[Corner, Corner]  # where it starts, and its direction; the inside lies to its right
+Edge = tuple[Corner, Corner]  # its start and its direction; the inside lies to its right
 
 
 def _edges(inside: NDArray[np.bool_]) -> dict[Edge, Edge]:
@@ -46,14 +48,14 @@ def _edges(inside: NDArray[np.bool_]) -> dict[Edge, Edge]:
     for corner, steps in start.items():
         for step in steps:
             end = (corner[0] + step[0], corner[1] + step[1])
-            turn_right = (step[1], -step[0])  # where two pixels touch at a corner, stay with the own pixel
+            turn_right = (step[1], -step[0])  # where two pixels touch at a corner, stay at the same pixel
             ahead = start[end]
             after[corner, step] = (end, turn_right if turn_right in ahead else ahead[0])
     return after
 
 
 def _path(loop: list[Edge]) -> str:
-    """Through the middle of each edge; points on a straight line are left out."""
+    """The path through the middle of each edge, without the points on a straight line."""
     middles = [(2 * row + down, 2 * column + right) for (row, column), (down, right) in loop]  # in half pixels
     kept = []
     for k, here in enumerate(middles):
@@ -65,6 +67,6 @@ def _path(loop: list[Edge]) -> str:
 
 
 def _half(twice: int) -> str:
-    """Half of a whole number, as short as can be."""
+    """Half of a whole number, in as few characters as possible."""
     whole = str(twice // 2)
     return whole if twice % 2 == 0 else f"{'' if whole == '0' else whole}.5"

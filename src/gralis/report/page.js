@@ -1,4 +1,4 @@
-// The page: what is shown, what is chosen, and the arithmetic running beside it.
+// The page: what it shows, what is chosen, and the arithmetic that runs beside it.
 "use strict";
 
 const CONTENT = JSON.parse(document.getElementById("gralis-report").textContent);
@@ -8,13 +8,13 @@ const pictures = [];
 
 // The numbers of the method, and the sigma, that are shown now.
 function shownNow() {
-  const method = CONTENT.methods.find((each) => each.id === state.method), own = state.method === "gralis";
-  const from = own && state.recomputed ? state.recomputed
+  const method = CONTENT.methods.find((each) => each.id === state.method), isExplained = state.method === "gralis";
+  const from = isExplained && state.recomputed ? state.recomputed
     : { values: method.values, stderr: method.stderr, half: method.half_width, sum: method.sum, exact: method.exact, how: method.method };
   const order = from.values.map((v, i) => i).sort((a, b) => Math.abs(from.values[b]) - Math.abs(from.values[a]) || a - b);
   const bars = from.exact ? "no sampling error" : `lines and ±: ${percent(CONTENT.prediction.level)} intervals that hold for all together`;
-  const sigma = own && CONTENT.kernel.type !== "other" ? `, ${sigmaWords(currentSigma())}` : "";
-  return { ...from, own, order, sigma: own ? state.sigma : null, caption: `${method.name}${sigma}; ${bars}.` };
+  const sigma = isExplained && CONTENT.kernel.type !== "other" ? `, ${sigmaWords(currentSigma())}` : "";
+  return { ...from, isExplained, order, sigma: isExplained ? state.sigma : null, caption: `${method.name}${sigma}; ${bars}.` };
 }
 
 function explainedSigma() {
@@ -24,10 +24,10 @@ function explainedSigma() {
 function currentSigma() { return state.sigma === null ? explainedSigma() : state.sigma; }
 
 function sigmaWords(sigma) {
-  return sigma === null ? "a kernel of its own" : sigma === Infinity ? "σ = ∞ (uniform)" : `σ = ${number(sigma)}`;
+  return sigma === null ? "another kind of kernel" : sigma === Infinity ? "σ = ∞ (uniform)" : `σ = ${number(sigma)}`;
 }
 
-// The features that act together with one, strongest evidence first; what might as well be nothing is left out.
+// The features that act together with one, strongest evidence first. Pairs that may well be zero are left out.
 function partnersOf(i) {
   const { missing: none, pairs, exact } = CONTENT.interactions;
   if (none) return [];
@@ -67,7 +67,7 @@ function showAll() {
   showTable(CONTENT, shown, state.chosen, call);
   showResidual(CONTENT, shown);
   showChosen();
-  document.getElementById("sigma-box").hidden = !shown.own || Boolean(CONTENT.rows.missing);
+  document.getElementById("sigma-box").hidden = !shown.isExplained || Boolean(CONTENT.rows.missing);
 }
 
 // --- the slider ---
@@ -80,7 +80,7 @@ const toPlace = (sigma) => (sigma === Infinity ? TOP : Math.min(TOP - 1, Math.ma
 function showSigma() {
   const sigma = currentSigma(), slider = document.getElementById("sigma");
   if (sigma !== null) slider.value = toPlace(sigma);
-  slider.setAttribute("aria-valuetext", sigma === Infinity ? "infinity, the uniform kernel" : sigma === null ? "a kernel of its own" : number(sigma));
+  slider.setAttribute("aria-valuetext", sigma === Infinity ? "infinity, the uniform kernel" : sigma === null ? "another kind of kernel" : number(sigma));
   document.getElementById("sigma-text").textContent = sigma === null ? "" : `= ${sigma === Infinity ? "∞ (uniform)" : number(sigma)}`;
   document.getElementById("sigma-number").value = sigma === null ? "" : sigma === Infinity ? "inf" : String(Number(sigma.toPrecision(4)));
   document.getElementById("sigma-reset").disabled = state.sigma === null;
@@ -105,37 +105,38 @@ function asExplained() {
   showAll();
 }
 
-function received(found) {
-  if (found.id !== state.request) return; // a newer one is on its way
+function received(answer) {
+  if (answer.id !== state.request) return; // a newer request is on its way
   const status = document.getElementById("status");
-  if (found.error) {
+  if (answer.error) {
     document.body.dataset.busy = "false";
-    status.textContent = `No final value for ${sigmaWords(found.sigma)}: ${found.error}. What is shown is not to be relied on; explanation.with_kernel computes it in Python.`;
+    status.textContent = `There is no final value for ${sigmaWords(answer.sigma)}: ${answer.error}. Do not rely on what is shown; explanation.with_kernel computes it in Python.`;
     return;
   }
-  state.recomputed = { values: Array.from(found.values), stderr: Array.from(found.stderr), half: Array.from(found.half, (h) => (Number.isFinite(h) ? h : null)),
-    sum: found.values.reduce((a, b) => a + b, 0), exact: CONTENT.rows.exact, how: found.method };
-  const poor = found.worst >= 0 ? ` The rays cover this σ badly: ${CONTENT.features.names[found.worst]} rests on ${number(found.effective, 2)} effective rays, so its value and its ± are unreliable.` : "";
-  status.textContent = found.final
-    ? `Recomputed for ${sigmaWords(found.sigma)} in ${number(found.ms / 1000, 2)} s from ${CONTENT.rows.n_rays.toLocaleString("en")} rays, without the model (${found.method}).${poor}`
-    : `First estimate for ${sigmaWords(found.sigma)}; better ones are being tried …`;
+  state.recomputed = { values: Array.from(answer.values), stderr: Array.from(answer.stderr), half: Array.from(answer.half, (h) => (Number.isFinite(h) ? h : null)),
+    sum: answer.values.reduce((a, b) => a + b, 0), exact: CONTENT.rows.exact, how: answer.method };
+  const poor = answer.worst >= 0 ? ` The rays cover this σ badly: ${CONTENT.features.names[answer.worst]} rests on ${number(answer.effective, 2)} effective rays, so its value and its ± are unreliable.` : "";
+  status.textContent = answer.final
+    ? `Recomputed for ${sigmaWords(answer.sigma)} in ${number(answer.ms / 1000, 2)} s from ${CONTENT.rows.n_rays.toLocaleString("en")} rays, without the model (${answer.method}).${poor}`
+    : `This is a first estimate for ${sigmaWords(answer.sigma)}; the page is computing a better one …`;
   showAll();
-  if (found.final) document.body.dataset.busy = "false";
+  if (answer.final) document.body.dataset.busy = "false";
 }
 
-// The arithmetic in a worker, or where there can be none, here between other things.
+// The arithmetic runs in a worker. If the browser allows no worker, it runs here.
 let started = null;
 function engine() {
   if (started) return started;
   const here = { ask: (message) => receive(message, received) };
-  const begin = () => { receive({ ledger: CONTENT.rows }, received); started = here; return here; };
+  const first = { ledger: CONTENT.rows, constants: CONTENT.constants };
+  const begin = () => { receive(first, received); started = here; return here; };
   try {
     const source = document.getElementById("arithmetic").textContent;
     const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
     let last = null;
     worker.onmessage = (event) => received(event.data);
     worker.onerror = () => { begin(); if (last) here.ask(last); };
-    worker.postMessage({ ledger: CONTENT.rows });
+    worker.postMessage(first);
     started = { ask: (message) => { last = message; worker.postMessage(message); } };
     return started;
   } catch {
@@ -244,6 +245,7 @@ function start() {
   showBaseline(CONTENT, []);
   showProvenance(CONTENT, shownNow);
   showWords(NOUN);
+  showPanels(CONTENT);
   document.body.dataset.busy = "false";
 }
 

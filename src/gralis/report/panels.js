@@ -1,6 +1,7 @@
 // The parts of the page below and beside the picture; each takes the content and what is shown at the moment.
 "use strict";
 
+const REMOVED = "script, style, link, meta, base, iframe, object, embed, form, img:not([src^='data:'])"; // from registered panels
 const N_ROWS = 12, N_REMOVED = 8, N_COMPARED = 8;
 
 function missing(part) { return make("p", { class: "missing" }, part.missing); }
@@ -37,8 +38,8 @@ function showPanel(content, shown, i, partners) {
     facts,
   ];
   if (partners.length) {
-    const told = interactions.exact ? "Acts together with" : "Acts together with (± two standard errors)";
-    parts.push(make("h4", {}, told), make("ul", {}, ...partners.map(({ j, pair }) => make("li", {}, make("span", {}, features.names[j]),
+    const heading = interactions.exact ? "Acts together with" : "Acts together with (± two standard errors)";
+    parts.push(make("h4", {}, heading), make("ul", {}, ...partners.map(({ j, pair }) => make("li", {}, make("span", {}, features.names[j]),
       make("span", { class: side(pair.value) }, `${signed(pair.value)}${interactions.exact ? "" : margin(2 * pair.stderr)}`)))));
   } else parts.push(make("p", { class: "small" }, interactions.missing ? "" : `No pair with another ${noun} stands out.`));
   replace("panel", ...parts);
@@ -77,6 +78,16 @@ function showTable(content, shown, chosen, choose) {
   replace("table-box", make("div", { class: "scroll" }, table), more, rest);
 }
 
+// The sections that other code registered. What could run or load something is removed; the policy forbids it as well.
+function showPanels(content) {
+  replace("panels", ...content.panels.map((panel, k) => {
+    const parsed = new DOMParser().parseFromString(panel.html || "", "text/html").body;
+    for (const each of parsed.querySelectorAll(REMOVED)) each.remove();
+    const body = panel.missing ? [missing(panel)] : Array.from(parsed.childNodes);
+    return make("section", { "aria-labelledby": `panel-title-${k}` }, make("h2", { id: `panel-title-${k}` }, panel.title), ...body);
+  }));
+}
+
 function markRow(chosen) {
   for (const row of document.querySelectorAll("#table-box tr[data-row]")) row.classList.toggle("chosen", Number(row.dataset.row) === chosen);
 }
@@ -86,7 +97,7 @@ function showResidual(content, shown) {
   const { prediction, residual, features } = content;
   const steps = [[`All ${features.noun}s together`, shown.sum, null, "what the values add up to"]];
   const rest = prediction.delta - shown.sum;
-  if (residual.missing || !shown.own) steps.push(["What remains", rest, null, "F(x) − F(x') less the sum"]);
+  if (residual.missing || !shown.isExplained) steps.push(["What remains", rest, null, "F(x) − F(x') less the sum"]);
   else {
     const kernel = rest - residual.path.value - residual.numerical.value, as = shown.sigma === null;
     steps.push(
@@ -110,7 +121,7 @@ function showResidual(content, shown) {
   replace("residual-box",
     make("p", {}, `The output is ${number(prediction.f_x)} for the input and ${number(prediction.f_baseline)} for the baseline. The values add up to ${number(shown.sum)}; ${Math.abs(rest) <= 1e-9 * Math.abs(prediction.delta) ? "nothing remains." : `the remaining ${signed(rest)} belongs to no single ${features.noun}. The dotted line is the difference to be explained.`}`),
     make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))),
-    residual.missing && shown.own ? missing(residual) : null);
+    residual.missing && shown.isExplained ? missing(residual) : null);
 }
 
 function showTrust(content) {
@@ -141,11 +152,11 @@ function showInteractions(content) {
     make("td", {}, pair.pair.map((i) => features.names[i]).join(" and "), make("span", { class: "detail" }, pair.value > 0 ? "together more than each for itself" : "overlap: together less than each for itself")),
     make("td", { class: "bar-cell" }, bar(pair.value, known(pair.stderr) ? 2 * pair.stderr : null, -reach, reach)),
     make("td", { class: `right ${side(pair.value)}` }, `${signed(pair.value)}${part.exact ? "" : margin(known(pair.stderr) ? 2 * pair.stderr : null)}`)));
-  const told = part.exact ? "These are exact." : clear ? `${clear} of the pairs listed can be told from zero when all pairs are judged at once.`
-    : "With this budget no pair can be told from zero when all pairs are judged at once; listed are those for which there is most to say.";
-  return replace("interactions-box", make("p", {}, `How much more, or less, two ${features.noun}s do together than each for itself (Shapley interaction index). ${told}`),
+  const certainty = part.exact ? "These are exact." : clear ? `${clear} of the pairs listed can be distinguished from zero when all pairs are judged at once.`
+    : "With this budget no pair can be distinguished from zero when all pairs are judged at once. The list shows those with the strongest evidence.";
+  return replace("interactions-box", make("p", {}, `How much more, or less, two ${features.noun}s do together than each for itself (Shapley interaction index). ${certainty}`),
     make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))),
-    part.exact ? null : make("p", { class: "small" }, "Lines and ±: two standard errors of each pair on its own."));
+    part.exact ? null : make("p", { class: "small" }, "Lines and ±: two standard errors of each single pair."));
 }
 
 function showRemoval(content) {
@@ -161,6 +172,6 @@ function showRemoval(content) {
   const count = part.measured.filter(Boolean).length;
   const how = count === part.measured.length ? `Every one of these outputs was measured.`
     : `${count} of ${part.measured.length} outputs were measured; the others are estimated from the coalitions that were, with their ±.`;
-  return replace("removal-box", make("p", {}, `The output if one ${noun} went to its baseline and all others stayed; the largest changes first. ${how} A small change does not mean that the ${noun} is unimportant: others may stand in for it.`),
+  return replace("removal-box", make("p", {}, `The output if one ${noun} went to its baseline and all others stayed; the largest changes come first. ${how} A small change does not mean that the ${noun} is unimportant: others may stand in for it.`),
     make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))));
 }

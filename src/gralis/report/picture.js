@@ -11,10 +11,10 @@ function hatch(id, colour) {
 
 // The drawing for one set of values; `call` has choose(i), point(i) and leave(), or is null for a small picture.
 function drawPicture(content, prefix, call) {
-  const { picture, features } = content;
+  const { picture, features } = content, { colours } = picture;
   const svg = draw("svg", { viewBox: `0 0 ${picture.width} ${picture.height}`, class: "picture",
     role: call ? "group" : "img", "aria-label": call ? `The picture with its ${features.n} regions; arrow keys go from one to the next` : "The same picture" });
-  svg.append(draw("defs", {}, hatch(`${prefix}for`, "#d6604d"), hatch(`${prefix}against`, "#4393c3")));
+  svg.append(draw("defs", {}, hatch(`${prefix}for`, colours.for), hatch(`${prefix}against`, colours.against)));
   svg.append(draw("image", { href: picture.pixels, width: picture.width, height: picture.height, class: "photo", preserveAspectRatio: "none" }));
   if (!picture.regions) {
     svg.append(draw("image", { href: picture.heat, width: picture.width, height: picture.height, preserveAspectRatio: "none" }));
@@ -40,7 +40,7 @@ function drawPicture(content, prefix, call) {
     paths.forEach((path, i) => {
       const strength = Math.abs(values[i]) / (limit || 1), kind = side(values[i]) || "for";
       const sure = certain(values[i], halves[i]);
-      path.setAttribute("fill", sure ? (kind === "for" ? "#d6604d" : "#4393c3") : `url(#${prefix}${kind})`);
+      path.setAttribute("fill", sure ? colours[kind] : `url(#${prefix}${kind})`);
       path.setAttribute("fill-opacity", FAINT + LIT * Math.min(strength, 1));
       if (!call) return;
       path.setAttribute("aria-label", `${features.names[i]}, ${features.where[i]}: ${signed(values[i])}${margin(halves[i])}`);

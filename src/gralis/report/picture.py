@@ -1,8 +1,8 @@
-"""The picture of an image input: its pixels, the outline of every region, and where each of them lies."""
+"""The picture of an image input: its pixels, and the outline and the place of every region."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,53 +13,53 @@ from gralis.errors import GralisError, bad
 from gralis.features.labels import Labels
 from gralis.report.outline import outline
 from gralis.report.png import data_url
+from gralis.results.explanation import Explanation
 from gralis.views import pixels as on_pixels
+from gralis.views.colours import AGAINST, FOR, red_green_blue
 
-if TYPE_CHECKING:
-    from gralis.results.explanation import Explanation
+__all__ = ["baseline_picture", "owners", "picture", "places"]
 
 _MOST_REGIONS = 400
 _FEWEST_PIXELS = 4  # per region, on average
-_LEAST_SIDE = 8  # less is a table, not a picture
-_FOR, _AGAINST = (214, 96, 77), (67, 147, 195)
+_LEAST_SIDE = 8  # pixels; a smaller x is a table, not a picture
 
 
 def owners(e: Explanation) -> Labels | None:
-    """Which features own each pixel, (n_channels, height, width); None where x is not a picture."""
-    if e.features.kind in ("columns", "tokens", "windows"):  # however many axes x has
+    """Which features own each pixel, (n_channels, height, width); None if x is not a picture."""
+    if e.features.kind in ("columns", "tokens", "windows"):
         return None
     try:
-        found = on_pixels.owners(e)
+        owned = on_pixels.owners(e)
     except GralisError:
         return None
-    return found if min(found.shape[1:]) >= _LEAST_SIDE else None
+    return owned if min(owned.shape[1:]) >= _LEAST_SIDE else None
 
 
 def picture(e: Explanation, image: object, owned: Labels) -> dict[str, Any]:
-    """What the page draws: regions that can be pointed at, or a heat map where there are too many or they overlap."""
+    """What the page draws: regions to point at, or a heat map if there are too many regions or they overlap."""
     height, width = owned.shape[1:]
     pixels = _pixels(e.endpoints.x[0] if image is None else image, (height, width), "image")
-    found: dict[str, Any] = {"width": width, "height": height, "pixels": data_url(pixels)}
-    found["baseline"] = baseline_picture(e, (height, width))
+    drawn: dict[str, Any] = {"width": width, "height": height, "pixels": data_url(pixels)}
+    drawn["baseline"] = baseline_picture(e, (height, width))
     shared = bool((owned == owned[:1]).all())
     if shared and e.n_features <= _MOST_REGIONS and e.n_features * _FEWEST_PIXELS <= height * width:
-        return {**found, "regions": [_region(owned[0] == i) for i in range(e.n_features)]}
-    return {**found, "heat": data_url(_heat(on_pixels.on_grid(e.values, owned)))}
+        return {**drawn, "regions": [_region(owned[0] == i) for i in range(e.n_features)]}
+    return {**drawn, "heat": data_url(_heat(on_pixels.on_grid(e.values, owned)))}
 
 
 def baseline_picture(e: Explanation, shape: Shape) -> str:
-    """x', averaged over the baselines, from black to white like x."""
+    """x', averaged over the baselines, with the same black and white as x."""
     mean = np.tensordot(e.baseline_weights, e.endpoints.baselines[0].astype(np.float64), 1)
     return data_url(_pixels(mean, shape, "baseline", like=e.endpoints.x[0]))
 
 
 def places(owned: Labels, n_features: int) -> list[dict[str, float]]:
-    """For every region, in shares of the picture: middle, extent and area."""
+    """The middle, the extent and the area of every region, in shares of the picture."""
     height, width = owned.shape[1:]
-    found = []
+    listed = []
     for i in range(n_features):
         rows, columns = np.nonzero((owned == i).any(0))
-        found.append(
+        listed.append(
             {
                 "row": float(rows.mean() + 0.5) / height,
                 "column": float(columns.mean() + 0.5) / width,
@@ -68,19 +68,18 @@ def places(owned: Labels, n_features: int) -> list[dict[str, float]]:
                 "area": len(rows) / (height * width),
             }
         )
-    return found
+    return listed
 
 
 def _region(inside: NDArray[np.bool_]) -> dict[str, Any]:
-    """Its outline, and the pixel deepest inside, where a number or the end of a line can stand."""
+    """The outline of a region, and its innermost pixel, where a number or the end of a line can stand."""
     depth = distance_transform_edt(np.pad(inside, 1))
     row, column = np.unravel_index(np.argmax(depth), depth.shape)
     return {"path": outline(inside), "at": [float(column) - 0.5, float(row) - 0.5], "room": float(depth.max())}
 
 
 def _pixels(image: object, shape: Shape, name: str, like: object = None) -> NDArray[np.uint8]:
-    """(height, width, 3) bytes. Whole numbers up to 255 and numbers in [0, 1] are taken as they are, others stretched
-    from their smallest to their largest (or those of `like`)."""
+    """(height, width, 3) bytes, with the range of `image` itself or of `like` from black to white."""
     array = _numbers(image, name)
     full = array.shape
     first = 0 if full[1:] == shape else 2
@@ -106,7 +105,10 @@ def _numbers(image: object, name: str) -> Array:
 
 
 def _range(array: Array) -> tuple[float, float]:
-    """From black to white."""
+    """The numbers that are shown as black and as white.
+
+    They are 0 and 1 if all numbers lie between, 0 and 255 for whole numbers between, else the least and the largest.
+    """
     low, high = float(array.min()), float(array.max())
     if low >= 0 and high <= 1:
         return 0.0, 1.0
@@ -116,7 +118,7 @@ def _range(array: Array) -> tuple[float, float]:
 
 
 def _heat(values: Array) -> NDArray[np.uint8]:
-    """Red for, blue against, the stronger the less one sees through it."""
+    """Red for, blue against; the larger a value, the more opaque its colour."""
     strength = np.abs(values) / (np.abs(values).max() or 1.0)
-    colours = np.where((values > 0)[..., None], np.array(_FOR), np.array(_AGAINST))
+    colours = np.where((values > 0)[..., None], np.array(red_green_blue(FOR)), np.array(red_green_blue(AGAINST)))
     return np.concatenate([colours, np.round(230 * strength)[..., None]], axis=2).astype(np.uint8)

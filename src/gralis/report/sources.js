@@ -94,10 +94,10 @@ function asCsv(content, shown) {
 function showWords(noun) {
   const entries = [
     ["φ (phi)", `What a ${noun} contributes to the difference between the output for the input and for the baseline: positive raises the output, negative lowers it.`],
-    ["± (half-width)", "How far off the value may be by chance of sampling. All values lie within their ± together with the stated probability."],
+    ["± (half-width)", "How far off the value may be, because coalitions were sampled. With the stated probability all values lie within their ± at once."],
     ["Baseline", `The input to which the actual one is compared; a ${noun} that is "gone" has its baseline value.`],
     ["Coalition", `A set of ${noun}s that are as in the input while all others are as in the baseline.`],
-    ["Locality σ", `How much coalitions far from the baseline count. Small: mostly what a ${noun} does with few others present. At the far end all coalition sizes count alike.`],
+    ["Locality σ", `How much coalitions far from the baseline count. Small: mostly what a ${noun} does with few others present. At the far end all coalition sizes count equally.`],
     ["Share", "φ divided by the difference. Shares need not add up to 100 %; what remains is accounted for."],
     ["Ledger", "The record of every evaluation of the model. Everything on this page, the slider too, is computed from it without the model."],
   ];

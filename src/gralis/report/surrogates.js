@@ -1,10 +1,8 @@
 // Cheap models of the gradient whose values under the law are known exactly; fitted without one fold at a time.
 //
-//   Drift      gradient_i = sum_b beta_ib B_b(s, |T| / n)             each feature on its own
+//   Drift      gradient_i = sum_b beta_ib B_b(s, |T| / n)             each feature separately
 //   Potential  gradient   = d/dz of a polynomial G(z) at z = s 1_T    all features share one G
 "use strict";
-
-const RIDGE = 1e-5; // relative to each monomial's own sum of squares, growing with its degree
 
 // Solve a small system in place by elimination with pivoting; a is size x size, row by row.
 function solveSmall(a, b, size) {
@@ -29,7 +27,7 @@ function solveSmall(a, b, size) {
   return b;
 }
 
-// The Cholesky factor in place, lower triangle of a given row by row; false where a is not positive definite.
+// The Cholesky factor in place, with the lower triangle of a stored row by row; false if a is not positive definite.
 // Block by block: the columns of a block are finished, then taken off all that follow, four rows by two at a time.
 function factorise(a, size) {
   const width = 48, panel = new Float64Array(size * width);
@@ -72,7 +70,7 @@ function factorise(a, size) {
   return true;
 }
 
-// Solve a positive definite system in place; false where it is none.
+// Solve a positive definite system in place; false if the matrix is not positive definite.
 function solvePositive(a, b, size) {
   if (!factorise(a, size)) return false;
   for (let i = 0; i < size; i++) {
@@ -137,9 +135,10 @@ class Drift {
       }
     }
     const phi = new Float64Array(n), value = new Float64Array(nRays), predicted = new Float64Array(nPoints * n);
+    const ridge = constant("drift_ridge"), tiny = constant("tiny");
     for (let i = 0; i < n; i++) {
       const scale = normal[i][0] / Math.max(k, 1);
-      for (let a = 0; a < k; a++) normal[i][a * k + a] += (a ? 1e-2 * scale : 0) + 1e-300;
+      for (let a = 0; a < k; a++) normal[i][a * k + a] += (a ? ridge * scale : 0) + tiny;
       const beta = solveSmall(normal[i], right[i], k);
       for (let a = 0; a < k; a++) phi[i] += this.moments[a][i] * beta[a];
       for (let p = 0; p < nPoints; p++) {
@@ -159,27 +158,27 @@ class Drift {
 // All sets of `order` members of `from`, in order.
 function combinations(from, order) {
   if (order === 0) return [[]];
-  const found = [];
+  const sets = [];
   from.forEach((first, place) => {
-    for (const rest of combinations(from.slice(place + 1), order - 1)) found.push([first, ...rest]);
+    for (const rest of combinations(from.slice(place + 1), order - 1)) sets.push([first, ...rest]);
   });
-  return found;
+  return sets;
 }
 
 // All exponents >= 1 of `order` features with a sum of at most `most`.
 function powersOf(order, most) {
   if (order === 0) return [[]];
-  const found = [];
+  const powers = [];
   for (let first = 1; first <= most - order + 1; first++) {
-    for (const rest of powersOf(order - 1, most - first)) found.push([first, ...rest]);
+    for (const rest of powersOf(order - 1, most - first)) powers.push([first, ...rest]);
   }
-  return found;
+  return powers;
 }
 
 function choose(n, k) {
-  let found = 1;
-  for (let i = 0; i < k; i++) found = found * (n - i) / (i + 1);
-  return n < k ? 0 : Math.round(found);
+  let count = 1;
+  for (let i = 0; i < k; i++) count = count * (n - i) / (i + 1);
+  return n < k ? 0 : Math.round(count);
 }
 
 // How many monomials these degrees make.
@@ -206,16 +205,16 @@ class Potential {
     const { ledger } = lesson, { n, nRays } = ledger;
     this.inside = []; // ray -> the supports that lie in T
     for (let r = 0; r < nRays; r++) {
-      const found = [];
-      this.supports.forEach((members, s) => { if (members.every((j) => ledger.masks[r * n + j])) found.push(s); });
-      this.inside.push(found);
+      const contained = [];
+      this.supports.forEach((members, s) => { if (members.every((j) => ledger.masks[r * n + j])) contained.push(s); });
+      this.inside.push(contained);
     }
     this.scale = new Float64Array(this.top).fill(1);
     this.columns = this.supports.map(() => []);
     this.of.forEach((s, m) => this.columns[s].push(m));
     this.listColumns();
-    this.ownPower = Array.from({ length: n }, () => new Float64Array(this.size)); // exponent of feature i
-    this.of.forEach((s, m) => this.supports[s].forEach((j, at) => { this.ownPower[j][m] = this.powers[m][at]; }));
+    this.exponentsOf = Array.from({ length: n }, () => new Float64Array(this.size)); // exponent of feature i
+    this.of.forEach((s, m) => this.supports[s].forEach((j, at) => { this.exponentsOf[j][m] = this.powers[m][at]; }));
     this.moments = this.supports.map((members) => members.map((i) => {
       const others = members.filter((j) => j !== i);
       return lesson.laws.reduce((sum, law, b) => sum + lesson.baselineWeights[b] * law.subsetMoment(i, others), 0);
@@ -233,9 +232,9 @@ class Potential {
     this.lists = new Array(nRays * n).fill(null);
     for (let r = 0; r < nRays; r++) {
       if (!ledger.pointsOf[r].length) continue;
-      const found = Array.from({ length: n }, () => []);
-      for (const s of this.inside[r]) for (const i of this.supports[s]) found[i].push(...this.columns[s]);
-      for (let i = 0; i < n; i++) if (ledger.masks[r * n + i]) this.lists[r * n + i] = Int32Array.from(found[i]);
+      const columns = Array.from({ length: n }, () => []);
+      for (const s of this.inside[r]) for (const i of this.supports[s]) columns[i].push(...this.columns[s]);
+      for (let i = 0; i < n; i++) if (ledger.masks[r * n + i]) this.lists[r * n + i] = Int32Array.from(columns[i]);
     }
   }
 
@@ -247,7 +246,7 @@ class Potential {
 
   // The normal equations of the rays of one fold: their slopes, and their values where known.
   equations(folds, fold) {
-    const { lesson, size, degree, ownPower } = this, { ledger, trust, slope } = lesson, { n, nRays } = ledger;
+    const { lesson, size, degree, exponentsOf } = this, { ledger, trust, slope } = lesson, { n, nRays } = ledger;
     const normal = new Float64Array(size * size), right = new Float64Array(size);
     const nSupports = this.supports.length, { level } = this, of = Int32Array.from(this.of);
     const together = new Float64Array(nSupports * nSupports), values = new Float64Array(nSupports);
@@ -259,8 +258,8 @@ class Potential {
         for (let i = 0; i < n; i++) {
           const w = trust[p * n + i];
           if (w === 0) continue;
-          const columns = this.lists[r * n + i], own = ownPower[i], y = slope[p * n + i];
-          for (let a = 0; a < columns.length; a++) slopes[a] = powers[degree[columns[a]] - 1] * own[columns[a]];
+          const columns = this.lists[r * n + i], exponents = exponentsOf[i], y = slope[p * n + i];
+          for (let a = 0; a < columns.length; a++) slopes[a] = powers[degree[columns[a]] - 1] * exponents[columns[a]];
           for (let a = 0; a < columns.length; a++) {
             const row = columns[a] * size, weighted = w * slopes[a];
             right[columns[a]] += weighted * y;
@@ -300,14 +299,15 @@ class Potential {
   }
 
   solve(normal, right) {
-    const { lesson, size, degree, ownPower } = this, { ledger } = lesson, { n, nRays, nPoints } = ledger;
-    const scale = new Float64Array(size);
+    const { lesson, size, degree, exponentsOf } = this, { ledger } = lesson, { n, nRays, nPoints } = ledger;
+    const scale = new Float64Array(size), ridge = constant("monomial_ridge"), jitter = constant("jitter");
     for (let a = 0; a < size; a++) scale[a] = Math.sqrt(normal[a * size + a]) || 0;
     for (let a = 0; a < size; a++) {
-      const own = scale[a] > 0 ? scale[a] : 1;
-      for (let b = 0; b <= a; b++) normal[a * size + b] /= own * (scale[b] > 0 ? scale[b] : 1);
-      normal[a * size + a] += RIDGE * (degree[a] * degree[a] - 1) + (scale[a] > 0 ? 1e-13 : 1);
-      right[a] /= own;
+      const divisor = scale[a] > 0 ? scale[a] : 1;
+      for (let b = 0; b <= a; b++) normal[a * size + b] /= divisor * (scale[b] > 0 ? scale[b] : 1);
+      // Linear terms have no ridge, and a monomial without weight stays at zero.
+      normal[a * size + a] += ridge * (degree[a] * degree[a] - 1) + (scale[a] > 0 ? jitter : 1);
+      right[a] /= divisor;
     }
     if (!solvePositive(normal, right, size)) throw new Error("the fit is not positive definite");
     const beta = right.map((b, a) => b / (scale[a] > 0 ? scale[a] : 1));
@@ -320,9 +320,9 @@ class Potential {
         const powers = this.powersAt(p);
         for (let i = 0; i < n; i++) {
           if (!ledger.masks[r * n + i]) continue;
-          const columns = this.lists[r * n + i], own = ownPower[i];
+          const columns = this.lists[r * n + i], exponents = exponentsOf[i];
           let sum = 0;
-          for (let a = 0; a < columns.length; a++) sum += powers[degree[columns[a]] - 1] * own[columns[a]] * beta[columns[a]];
+          for (let a = 0; a < columns.length; a++) sum += powers[degree[columns[a]] - 1] * exponents[columns[a]] * beta[columns[a]];
           predicted[p * n + i] = sum;
         }
       }

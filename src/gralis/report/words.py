@@ -1,4 +1,4 @@
-"""Sentences from numbers: what a reader who knows the case, but not the method, needs to be told."""
+"""Sentences from numbers, for a reader who knows the case but not the method."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["area", "listed", "number", "percent", "plural", "signed", "summary", "where"]
+
 _ROWS, _COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number as one would write it, with a true minus.
+    """A number as people write it, with a true minus.
 
     >>> number(-0.012345), number(1234.5), number(2.0), number(None)
     ('−0.0123', '1234', '2.00', 'unknown')
@@ -29,7 +31,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def signed(value: float) -> str:
-    """The same with its sign.
+    """A number with its sign.
 
     >>> signed(0.5), signed(-0.5)
     ('+0.500', '−0.500')
@@ -38,7 +40,7 @@ def signed(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage, without digits that say nothing.
+    """A share as a percentage, without meaningless digits.
 
     >>> percent(0.256), percent(0.004), percent(-0.1)
     ('26 %', 'less than 1 %', '−10 %')
@@ -80,7 +82,7 @@ def area(share: float) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words in a row.
+    """A list of words as part of a sentence.
 
     >>> listed(["a", "b", "c"]), listed(["a"])
     ('a, b and c', 'a')
@@ -118,12 +120,12 @@ def _strongest(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]
     side = "raises" if values[first] > 0 else "lowers"
     name = f"{features['names'][first]} ({features['where'][first]})"
     amount = f"{signed(values[first])}{_margin(phi['half_width'][first])}"
-    found = [f"The strongest {features['noun']} is {name}; it {side} the output: {amount}."]
+    sentences = [f"The strongest {features['noun']} is {name}; it {side} the output: {amount}."]
     others = [int(i) for i in order[1:4] if abs(values[i]) > 0.25 * abs(values[first])]
     if others:
         described = [f"{features['names'][i]} ({signed(values[i])})" for i in others]
-        found.append(f"Next {'come' if len(others) > 1 else 'comes'} {listed(described)}.")
-    return found
+        sentences.append(f"Next {'come' if len(others) > 1 else 'comes'} {listed(described)}.")
+    return sentences
 
 
 def _margin(half: float | None) -> str:
@@ -131,7 +133,7 @@ def _margin(half: float | None) -> str:
 
 
 def _certainty(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]:
-    """How many values can be told from zero."""
+    """How many values can be distinguished from zero."""
     pairs = [(v, h) for v, h in zip(phi["values"], phi["half_width"], strict=True) if v is not None and h is not None]
     if not pairs:
         return ["How far off these numbers may be is not known."]
@@ -141,14 +143,14 @@ def _certainty(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]
     among = f"Of {plural(total, noun)}" if total == len(pairs) else f"Of the {len(pairs)} {noun}s listed"
     if all(h == 0 for _, h in pairs):
         idle = f", {open_} do neither" if open_ else ""
-        told = f"{above or 'none'} raise the output and {below or 'none'} lower it{idle}"
-        return [f"{among}, {told}; no sampling error is involved."]
+        effect = f"{above or 'none'} raise the output and {below or 'none'} lower it{idle}"
+        return [f"{among}, {effect}; no sampling error is involved."]
     unclear = f"; for {open_} the sign is not certain" if open_ else ""
     return [f"{among}, {above or 'none'} clearly raise the output and {below or 'none'} clearly lower it{unclear}."]
 
 
 def _rest(c: Mapping[str, Any]) -> str:
-    """Whether the values add up to the difference, and why not."""
+    """Whether the values add up to the difference, and if not, why."""
     p, total = c["prediction"], c["residual"]["sum"]
     noun = c["features"]["noun"]
     if abs(total - p["delta"]) <= 0.02 * abs(p["delta"]):

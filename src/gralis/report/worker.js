@@ -1,4 +1,4 @@
-// The worker: takes {ledger} once and then {id, sigma, level}; answers with estimates, the last one marked final.
+// The worker. It takes {ledger, constants} once and then {id, sigma, level}, and answers with estimates; the last is final.
 "use strict";
 
 let workerLedger = null, wanted = 0;
@@ -6,14 +6,14 @@ let workerLedger = null, wanted = 0;
 async function answer(id, sigma, level, post) {
   let last = null, sent = null;
   const began = Date.now();
-  const send = (found, final) => {
-    const half = halfWidths(found, level);
-    post({ id, sigma, final, values: found.values, stderr: found.stderr, half, method: found.method,
-      worst: found.worst, effective: found.worst < 0 ? null : found.effective[found.worst], ms: Date.now() - began });
+  const send = (estimate, final) => {
+    const { values, stderr, method, worst, effective } = estimate;
+    post({ id, sigma, final, values, stderr, half: halfWidths(estimate, level), method, worst,
+      effective: worst < 0 ? null : effective[worst], ms: Date.now() - began });
   };
   try {
-    for (const found of estimateSteps(workerLedger, sigma)) {
-      if (found) last = found;
+    for (const estimate of estimateSteps(workerLedger, sigma)) {
+      if (estimate) last = estimate;
       if (last && last !== sent) { send(last, false); sent = last; }
       await new Promise((done) => setTimeout(done, 0)); // a newer request may be waiting
       if (id !== wanted) return;
@@ -25,13 +25,15 @@ async function answer(id, sigma, level, post) {
 }
 
 function receive(message, post) {
-  if (message.ledger) workerLedger = unpackLedger(message.ledger);
-  else {
+  if (message.ledger) {
+    useConstants(message.constants);
+    workerLedger = unpackLedger(message.ledger);
+  } else {
     wanted = message.id;
     answer(message.id, message.sigma, message.level, post);
   }
 }
 
 if (typeof WorkerGlobalScope !== "undefined" && self instanceof WorkerGlobalScope) {
-  self.onmessage = (event) => receive(event.data, (found) => self.postMessage(found));
+  self.onmessage = (event) => receive(event.data, (answered) => self.postMessage(answered));
 }

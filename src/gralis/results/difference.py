@@ -1,23 +1,29 @@
-"""phi(F_b) - phi(F_a) = phi(F_b - F_a): two questions on the same rays, so that what they share cancels (C2)."""
+"""phi(F_b) - phi(F_a) = phi(F_b - F_a): both are read from the same rays, so their common error cancels (C2)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from gralis.errors import GralisError
-from gralis.estimators import estimate
-from gralis.ledger import Ledger
 from gralis.results.explanation import Explanation
+
+__all__ = ["difference"]
 
 
 def difference(a: Explanation, b: Explanation) -> Explanation:
-    """The explanation of F_b - F_a, with paired errors; both must come from the same rays."""
-    if not isinstance(a.ledger, Ledger) or not isinstance(b.ledger, Ledger):
-        raise GralisError("A difference needs the rows of both ledgers, and a folded one keeps none.")
-    ledger = replace(a.ledger, value=b.ledger.value - a.ledger.value, gradient=b.ledger.gradient - a.ledger.gradient)
+    """The explanation of F_b - F_a, with paired errors. Both explanations must come from the same rays."""
+    rows, others = (e.ledger.require_rows("A difference of two explanations") for e in (a, b))
+    if not (np.array_equal(rows.masks, others.masks) and np.array_equal(rows.node, others.node)):
+        raise GralisError(
+            "A difference needs two explanations on the same rays, and these were drawn separately; explain both "
+            "targets in one call."
+        )
+    ledger = replace(rows, value=others.value - rows.value, gradient=others.gradient - rows.gradient)
     return replace(
         a,
-        estimate=estimate(ledger, a.kernel, a.squared_distance, a.baseline_weights, a.plan["estimator"]),
+        estimate=a.design.estimate(ledger),
         ledger=ledger,
         f_x=b.f_x - a.f_x,
         f_baselines=b.f_baselines - a.f_baselines,

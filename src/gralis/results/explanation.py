@@ -1,229 +1,171 @@
-"""What the user holds: values with their errors, and the ledger from which everything else is arithmetic."""
+"""The explanation of one prediction: values with their errors, and the ledger from which the rest is computed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from gralis.arrays import Array
 from gralis.baselines.endpoints import Endpoints
-from gralis.certificates import Audit, Certificate, Ranks, Residual, Smoothness, WeightMass
-from gralis.certificates.audit import attributions
-from gralis.certificates.baseline_spread import BaselineSpread, baseline_spread
-from gralis.certificates.calibration import Calibration, of_ledger
-from gralis.certificates.certify import certify
-from gralis.certificates.effective_rays import laws_of, support, warn_if_thin
-from gralis.certificates.ranks import ranks
-from gralis.certificates.residual import split
-from gralis.certificates.simultaneous import half_widths
-from gralis.certificates.weight_mass import weight_mass
-from gralis.checks import probability, whole
+from gralis.certificates.effective_rays import warn_if_thin
+from gralis.checks import whole
 from gralis.errors import GralisError, bad
-from gralis.estimators import Estimate, estimate, folded, total_of_values
+from gralis.estimators import Design, Estimate
 from gralis.evaluation.cost import Cost
-from gralis.explainers import Attribution, Interactions, Surrogate, from_ledger
 from gralis.features import Features
 from gralis.features.overlap import overlap
-from gralis.kernels import Gaussian, Kernel, Uniform, as_kernel
-from gralis.ledger import FoldedLedger, Ledger
+from gralis.kernels import Gaussian, Uniform, as_kernel
+from gralis.ledger import AnyLedger
+from gralis.results.attribution import Attribution
+from gralis.results.other_explainers import OtherExplainers
+from gralis.results.printed import Printed
+from gralis.results.result import InputForm
 from gralis.results.sweep import Sweep
-from gralis.views.table import explanation_table
+from gralis.storage.json_values import strict
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+__all__ = ["Continuation", "Explanation"]
 
-#: Goes on from here with this much more budget; None after loading from a file.
-Continuation = Callable[["Explanation", int], "Explanation"]
+#: Takes an explanation and an additional budget, and returns the extended explanation.
+Continuation: TypeAlias = Callable[["Explanation", int], "Explanation"]
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """phi_i of every feature for one prediction, with sampling errors, and the ledger behind them."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Printed, OtherExplainers):
+    """phi_i of every feature for one prediction, with sampling errors, and the ledger behind them.
+
+    By topic: `values`, `stderr`, `interval`, `top`, `to_input` are the result. `certificate`, `residual`, `ranks`,
+    `audit`, `weight_mass`, `baseline_spread`, `budget_for`, `effective_rays` say how far to trust it. `with_kernel`,
+    `with_nodes`, `sweep`, `on`, `as_it_grew`, `extend` read or continue the ledger. `integrated_gradients`, `singles`,
+    `shapley`, `banzhaf`, `kernel_shap`, `lime`, `moebius`, `interactions` are other explainers from the same ledger.
+    `plot`, `report`, `token_html`, `save`, `to_dict`, `to_json`, `to_shap` show and store it.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        The values, and how each replicate departs from them.
+    design : Design
+        How the ledger is read: kernel, distances, weights of the baselines, estimator.
+    ledger : Ledger or FoldedLedger
+        The evaluated rays.
+    features : Features
+        Which coordinates of x belong to each feature.
+    f_x : float
+        F(x).
+    f_baselines : array of shape (n_baselines,)
+        F(x') of every baseline.
+    endpoints : Endpoints
+        x and the baselines, as arrays.
+    cost : Cost
+        What was spent.
+    plan : mapping
+        The name of the plan, its estimator, and every decision it took.
+    provenance : mapping
+        Versions, hashes and options: enough, together with the model, to compute the explanation again.
+    complete : bool
+        False if the run was interrupted or ran out of time before the plan was done.
+    reached : bool or None
+        Whether the tolerance was reached; None if there was no tolerance.
+    price : float
+        A run that looks at its errors before it stops divides 1 - level by this number in every interval.
+    form : InputForm
+        How the user packs the arrays of the input.
+    """
 
     estimate: Estimate
-    kernel: Kernel
-    ledger: Ledger | FoldedLedger
+    design: Design
+    ledger: AnyLedger
     features: Features
     f_x: float
-    f_baselines: Array  # F(x') of every baseline
+    f_baselines: Array
     endpoints: Endpoints
-    squared_distance: Array  # (n_baselines, n_features)
     cost: Cost
-    plan: Mapping[str, Any]  # name, estimator and every decision of the plan
+    plan: Mapping[str, Any]
     provenance: Mapping[str, Any]
-    complete: bool = True  # False: interrupted, or out of time, before the plan was done
-    reached: bool | None = None  # whether the tolerance was reached; None: none was asked for
-    price: float = 1.0  # of a run that looks before it stops: every interval divides 1 - level by it
-    leaf_keys: tuple[str, ...] | None = None
-    several_leaves: bool = False
+    complete: bool = True
+    reached: bool | None = None
+    price: float = 1.0
+    form: InputForm = field(default_factory=InputForm)
     _continue: Continuation | None = None
 
-    @property
-    def values(self) -> Array:
-        """phi, (n_features,)."""
-        return self.estimate.values
-
-    @property
-    def stderr(self) -> Array:
-        """Sampling error of every value; 0 if every coalition was evaluated."""
-        return self.estimate.stderr
-
-    @property
-    def method(self) -> str:
-        """The estimator that made `values`."""
-        return self.estimate.method
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.features.names
-
-    @property
-    def n_features(self) -> int:
-        return self.features.n_features
-
-    @property
-    def baseline_weights(self) -> Array:
-        return self.endpoints.weights
-
-    @property
-    def f_baseline(self) -> float:
-        """F(x'), averaged over the baselines."""
-        return float(self.baseline_weights @ self.f_baselines)
-
-    @property
-    def delta(self) -> float:
-        """F(x) - F(x')."""
-        return self.f_x - self.f_baseline
-
-    def interval(self, level: float = 0.95) -> Array:
-        """Simultaneous intervals, (n_features, 2): all of them cover together with probability `level`."""
-        half = self._half_widths(probability(level, "level", "interval"))
-        return np.stack([self.values - half, self.values + half], axis=1)
-
-    def _half_widths(self, level: float) -> Array:
-        return half_widths(self.estimate, 1 - (1 - level) / self.price)
-
-    def certificate(
-        self,
-        delta: float = 0.05,
-        method: str = "replicates",
-        bound: object = None,
-        smoothness: Smoothness | None = None,
-    ) -> Certificate:
-        """How far off all values together may be, with probability 1 - delta; print it for a sentence.
-
-        "replicates" (default) is sharp and asymptotic. "bernstein" holds for any sample size on plan="independent".
-        "paper" is Theorem 3 with its corollaries, for plan="permutation"; `smoothness` bounds the derivatives for its
-        quadrature error. `bound` is a bound on |(x_i - x'_i) dF/dx_i| over the box, one number or one per feature;
-        without it, the largest one seen is used and the kind is "calibrated".
-        """
-        return certify(self, delta, method, bound, smoothness)
-
-    @property
-    def calibration(self) -> Calibration:
-        """The constants of the bounds as seen in this ledger."""
-        return of_ledger(self.ledger)
-
-    def ranks(self, level: float = 0.95, by: Literal["magnitude", "value"] = "magnitude") -> Ranks:
-        """Which ranks each feature may have, from simultaneous intervals for all differences phi_i - phi_j."""
-        return ranks(self.estimate, self.names, probability(level, "level", "ranks"), self.price, by)
-
-    def audit(self, other: object, level: float = 0.95) -> Audit:
-        """rho_E = phi - other: another explainer's attributions, or an affine surrogate; no model call."""
-        half = self._half_widths(probability(level, "level", "audit"))
-        theirs = attributions(other, self.features, self.endpoints)
-        return Audit(self.names, self.values, theirs, half, self.delta, level)
-
-    def weight_mass(self) -> WeightMass:
-        """w_i(S) = q(S u i | i in T): on which predecessor sets the kernel puts each feature's weight."""
-        return weight_mass(laws_of(self), self.baseline_weights, self.names)
-
-    def baseline_spread(self) -> BaselineSpread:
-        """How far phi moves with the baseline, and the baseline's share of the variance; several baselines only."""
-        return baseline_spread(self)
-
-    def budget_for(self, tolerance: float, level: float = 0.95) -> int:
-        """Gradients at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law.
-
-        Forwards where the plan has no rays; of plan="values" never more than all coalitions take.
-        """
-        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.floating) or not tolerance > 0:
-            raise bad("tolerance", "budget_for", "a number > 0", repr(tolerance))
-        spent = self.cost.n_gradients or self.cost.n_forwards
-        widest = float(self._half_widths(probability(level, "level", "budget_for")).max())
-        if np.isnan(widest) or not self.delta:
-            raise GralisError("No budget can be named: the half-widths are unknown, or F(x) = F(x').")
-        times = widest / max(tolerance * abs(self.delta), np.finfo(float).tiny)
-        needed = int(np.ceil(spent * max(1.0, min(times, 1e100) ** 2)))  # a square beyond it would overflow
-        if self.plan["estimator"] != "shapley":
-            return needed
-        n_baselines, moving = len(self.baseline_weights), int((self.squared_distance > 0).any(0).sum())
-        return min(needed, ((1 << moving) - 1) * n_baselines + 1)
-
-    @cached_property
-    def residual(self) -> Residual:
-        """Why the values do not sum to F(x) - F(x'): joint path, numerical error, kernel; no model call."""
-        if not isinstance(self.ledger, Ledger) or not np.isfinite(self.ledger.value).all():
-            raise GralisError(
-                "The residual can only be split where the value of every coalition is known: explain with "
-                "coalition_values=True (and a ledger that is not folded). Its sum is delta - values.sum()."
-            )
-        if self.plan["estimator"] in ("endpoint", "shapley"):
-            name = self.plan["name"]
-            raise GralisError(f"plan='{name}' has no rays, so there is no joint path to split the residual by.")
-        rows = (self.squared_distance, self.baseline_weights, self.plan["estimator"])
-        uniform = self.estimate if self.kernel == Uniform() else estimate(self.ledger, Uniform(), *rows)
-        return split(self.delta, self.estimate, uniform, total_of_values(self.ledger, *rows), 0.95, self.price)
-
-    def top(self, k: int = 5) -> list[tuple[str, float, float]]:
-        """The k features with the largest |phi|: (name, phi, stderr), largest first."""
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise bad("k", "top", "a whole number >= 1", repr(k))
-        order = np.argsort(-np.abs(self.values), kind="stable")[:k]
-        return [(self.names[int(i)], float(self.values[i]), float(self.stderr[i])) for i in order]
-
-    def to_input(self) -> Any:
-        """phi on the input's own shape, in the form x was given (array, tuple or dict)."""
-        leaves = self.features.to_input(self.values)
-        if self.leaf_keys is not None:
-            return dict(zip(self.leaf_keys, leaves, strict=True))
-        return tuple(leaves) if self.several_leaves else leaves[0]
-
     def on(self, features: Features) -> Attribution:
-        """phi on other regions, shared out by area, sums kept: the cells of a layer on segments of the input, say."""
+        """phi on other regions, shared out by area. The sum of the values stays the same.
+
+        Parameters
+        ----------
+        features : Features
+            The regions to bring the values to, for example segments of the input for the cells of a layer.
+
+        Returns
+        -------
+        Attribution
+            One value per region.
+        """
         carried = self.estimate.combined(overlap(self.features, features))
-        return Attribution(carried, features.names, self.delta, f"brought from {self.features!r} by area")
+        form = self.form if features.shapes == self.features.shapes else None
+        note = f"brought from {self.features!r} by area"
+        return Attribution(carried, features.names, self.delta, note, features, form)
 
     def with_kernel(self, kernel: object) -> Explanation:
-        """The explanation under another kernel, from the same ledger: no model call."""
+        """The explanation under another kernel, from the same ledger. The model is not called.
+
+        Parameters
+        ----------
+        kernel : Kernel or callable
+            The other kernel.
+
+        Returns
+        -------
+        Explanation
+            It cannot be extended. A warning is given if the rays cover the kernel badly.
+        """
         kernel = as_kernel(kernel)
-        if self.plan["estimator"] == "shapley":
+        if not self.design.estimator.has_kernel:
             raise GralisError("plan='values' gives Shapley values, which have no kernel; use plan='endpoint' for one.")
-        if isinstance(self.ledger, FoldedLedger):
-            found = folded.estimate(self.ledger, kernel)
-        else:
-            found = estimate(self.ledger, kernel, self.squared_distance, self.baseline_weights, self.plan["estimator"])
-        reweighted = replace(self, estimate=found, kernel=kernel, _continue=None)
-        warn_if_thin(reweighted)
+        reweighted = self._read(self.ledger, self.design.with_kernel(kernel))
+        rows = self.ledger.kept_rows
+        if rows is not None and self.design.estimator.has_rays and not reweighted.estimate.exact:
+            warn_if_thin(rows, reweighted.design, self.names)
         return reweighted
 
     def with_nodes(self, n_nodes: int) -> Explanation:
-        """The explanation with fewer nodes on each ray, where those nest in the ones that are there: no model call."""
-        if isinstance(self.ledger, FoldedLedger) or not self.plan.get("quadrature"):
+        """The explanation with fewer nodes on each ray, if they nest in the present ones. The model is not called.
+
+        Parameters
+        ----------
+        n_nodes : int
+            The number of nodes to keep on each ray.
+
+        Returns
+        -------
+        Explanation
+            It cannot be extended.
+        """
+        rows, rule = self.ledger.kept_rows, self.plan.get("quadrature")
+        if rows is None or not rule:
             raise GralisError("with_nodes needs the nodes on the rays, and this ledger keeps none.")
-        ledger = self.ledger.with_nodes(str(self.plan["quadrature"]), whole(n_nodes, "n_nodes", 1))
-        found = estimate(ledger, self.kernel, self.squared_distance, self.baseline_weights, self.plan["estimator"])
-        plan = {**self.plan, "n_nodes": n_nodes}
-        return replace(self, estimate=found, ledger=ledger, plan=plan, _continue=None)
+        ledger = rows.with_nodes(str(rule), whole(n_nodes, "n_nodes", 1))
+        return replace(self._read(ledger, self.design), plan={**self.plan, "n_nodes": n_nodes})
 
     def sweep(self, sigmas: Sequence[float], distance: str = "relative") -> Sweep:
-        """phi for every sigma (math.inf: the uniform kernel), from the same ledger: no model call."""
+        """phi for every sigma, from the same ledger. The model is not called.
+
+        Parameters
+        ----------
+        sigmas : sequence of float
+            Kernel widths; `math.inf` stands for the uniform kernel.
+        distance : {"relative", "euclidean"}, default="relative"
+            How the kernel measures distance.
+
+        Returns
+        -------
+        Sweep
+            One explanation per sigma.
+        """
         try:
             listed = tuple(sigmas)
         except TypeError:
@@ -233,53 +175,18 @@ class Explanation:
         kernels = [Uniform() if sigma == np.inf else Gaussian(sigma, distance) for sigma in listed]  # type: ignore[arg-type]
         return Sweep(tuple(float(s) for s in listed), tuple(self.with_kernel(kernel) for kernel in kernels))
 
-    @cached_property
-    def effective_rays(self) -> Array:
-        """How many equally weighted rays each value is worth under this kernel; few means a poorly covered kernel."""
-        return support(self)
-
-    def integrated_gradients(self) -> Attribution:
-        """Integrated Gradients: the ray of all features."""
-        return from_ledger.integrated_gradients(self)
-
-    def singles(self) -> Attribution:
-        """v({i}) = F(x_i) - F(x'): every feature on its own."""
-        return from_ledger.singles(self)
-
-    def shapley(self) -> Attribution:
-        """Shapley values of the game v(T) = F(x_T) - F(x')."""
-        return from_ledger.shapley(self)
-
-    def banzhaf(self) -> Attribution:
-        """Banzhaf values: the mean of v(S u i) - v(S) over all S alike."""
-        return from_ledger.banzhaf(self)
-
-    def kernel_shap(self) -> Attribution:
-        """Shapley values by weighted least squares on coalition values, constrained to sum to F(x) - F(x')."""
-        return from_ledger.kernel_shap(self)
-
-    def lime(
-        self, ridge: float = 1.0, sigma: float = 0.25, k_features: int | None = None, select: str = "lasso"
-    ) -> Surrogate:
-        """LIME: a ridge fit of v on 0/1 features, weighted by exp(-D^2 / 2 sigma^2), D = 1 - sqrt(|T| / n).
-
-        k_features keeps that many features, chosen by the "lasso" path or as the "largest" coefficients, and fits
-        again on these; the result is then conditional on them.
-        """
-        return from_ledger.lime(self, ridge, sigma, k_features, select)
-
-    def moebius(self, max_order: int = 2) -> Interactions:
-        """Moebius coefficients of the game v for coalitions of up to max_order features."""
-        return from_ledger.moebius_of(self, max_order)
-
-    def interactions(self, order: int = 2, index: str = "SII") -> Interactions:
-        """Interaction index "SII", "STII", "k-SII", "FSII" or "BII" for coalitions of up to `order` features."""
-        return from_ledger.interactions(self, order, index)
-
     def extend(self, budget: int) -> Explanation:
-        """Go on from the same ledger with `budget` more gradients: more replicates of the same plan.
+        """Add more replicates of the same plan to the same ledger.
 
-        Of a plan without rays the budget counts forwards.
+        Parameters
+        ----------
+        budget : int
+            How many more gradients to spend; forwards for a plan without rays.
+
+        Returns
+        -------
+        Explanation
+            The explanation from all rays together.
         """
         if self._continue is None:
             raise GralisError(
@@ -289,66 +196,39 @@ class Explanation:
         return self._continue(self, whole(budget, "budget", 1))
 
     def as_it_grew(self, n_steps: int = 6) -> list[Explanation]:
-        """The explanations that fewer replicates would have given, up to this one: no model call."""
-        ledger, last = self.ledger, self.ledger.n_replicates
-        if not isinstance(ledger, Ledger) or self.estimate.exact or last < 3:
-            raise GralisError("How the result grew can be told only from a ledger that keeps several replicates.")
+        """The explanations that fewer replicates would have given, up to this one. The model is not called.
+
+        Parameters
+        ----------
+        n_steps : int, default=6
+            How many explanations at most, spaced geometrically.
+
+        Returns
+        -------
+        list of Explanation
+            The one with the fewest replicates comes first.
+        """
+        rows, last = self.ledger.kept_rows, self.ledger.n_replicates
+        if rows is None or self.estimate.exact or last < 3:
+            raise GralisError("How the result grew can be read only from a ledger that keeps several replicates.")
         counts = np.unique(np.geomspace(2, last, n_steps).astype(int))
-        parts = [ledger.take(ledger.replicate < count) for count in counts]
-        rows = (self.kernel, self.squared_distance, self.baseline_weights, self.plan["estimator"])
+        parts = [rows.take(rows.replicate < count) for count in counts]
         return [
             replace(
-                self,
-                estimate=estimate(part, *rows),
-                ledger=part,
+                self._read(part, self.design),
                 cost=replace(self.cost, n_gradients=part.n_points, n_rays=part.n_rays, n_forwards=part.n_rays),
-                _continue=None,
             )
             for part in parts
         ]
 
-    def plot(self, kind: str = "bars", **options: Any) -> Figure:
-        """A figure, never shown: bars, heatmap, waterfall, interactions, network, convergence, text (extra `plot`)."""
-        from gralis.views.plots import plot
-
-        return plot(self, kind, **options)
-
-    def report(
-        self,
-        path: str | Path,
-        *,
-        title: str | None = None,
-        image: object = None,
-        label: str | None = None,
-        beside: Sequence[Explanation] = (),
-    ) -> Path:
-        """One interactive HTML file that needs no network: what was predicted, why, and how far to trust it.
-
-        `image`: the picture to show, (H, W, 3) or (C, H, W), where x itself is not fit to be seen. `label`: the target
-        in words. `beside`: explanations of the same features, with another baseline, say, shown side by side.
-        """
-        from gralis.report import report
-
-        return report(self, path, title=title, image=image, label=label, beside=beside)
-
-    def token_html(self, level: float = 0.95) -> str:
-        """The tokens in their order as an HTML snippet, coloured by phi; intervals at `level` in their titles."""
-        from gralis.views.tokens import token_html
-
-        return token_html(self, level)
-
-    def save(self, path: str | Path) -> Path:
-        """Write everything but the model to one file; `gralis.load` reads it back bit for bit."""
-        from gralis.files.archive import save
-
-        return save(self, path)
+    def _read(self, ledger: AnyLedger, design: Design) -> Explanation:
+        """This explanation with the values that `design` reads from `ledger`."""
+        return replace(self, estimate=design.estimate(ledger), design=design, ledger=ledger, _continue=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The result in plain values, ready for JSON; the ledger is left out."""
         return {
-            "features": list(self.names),
-            "values": self.values.tolist(),
-            "stderr": self.stderr.tolist(),
+            **super().to_dict(),
             "f_x": self.f_x,
             "f_baseline": self.f_baseline,
             "delta": self.delta,
@@ -363,18 +243,112 @@ class Explanation:
 
     def to_json(self) -> str:
         """`to_dict` as JSON text; numbers that JSON lacks (NaN, infinity) become null."""
-        from gralis.files.archive import strict
-
         return json.dumps(strict(self.to_dict()), allow_nan=False)
 
+    # The methods below call later stages; the test of the import graph lists them as exceptions.
+
+    def plot(self, kind: str = "bars", **options: Any) -> Any:
+        """Draw a matplotlib figure. It is returned and not shown. This needs the extra `plot`.
+
+        Parameters
+        ----------
+        kind : {"bars", "heatmap", "waterfall", "interactions", "network", "convergence", "text"}, default="bars"
+            What to draw. `gralis.views.register_plot` adds further kinds.
+        **options
+            The options of this kind of plot, such as `top`, `ax` or `image`; see `gralis.views.plot`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+        """
+        from gralis.views.plots import plot
+
+        return plot(self, kind, **options)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        image: object = None,
+        label: str | None = None,
+        beside: Sequence[Explanation] = (),
+    ) -> Path:
+        """Write one interactive HTML file that needs no network: what was predicted, why, and how far to trust it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        title : str, optional
+            The title of the page.
+        image : array of shape (H, W, 3) or (C, H, W), optional
+            The picture to show if people cannot read x itself, for example because it is normalised.
+        label : str, optional
+            The target in words.
+        beside : sequence of Explanation, optional
+            Explanations of the same features to show side by side, for example with another baseline.
+
+        Returns
+        -------
+        Path
+            The path that was written.
+        """
+        from gralis.report import report
+
+        return report(self, path, title=title, image=image, label=label, beside=beside)
+
+    def token_html(self, level: float = 0.95) -> str:
+        """The tokens in their order as an HTML snippet, coloured by phi.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The level of the intervals in the tooltips.
+
+        Returns
+        -------
+        str
+            The snippet.
+        """
+        from gralis.views.tokens import token_html
+
+        return token_html(self, level)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything but the model to one file; `gralis.load` reads it back bit for bit.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The path that was written.
+        """
+        from gralis.files.archive import save
+
+        return save(self, path)
+
     def to_shap(self, *, residual: bool = False) -> Any:
-        """`shap.Explanation` for shap's own plots; residual=True adds what is not attributed as a last feature."""
+        """A `shap.Explanation` for the plots of shap.
+
+        Parameters
+        ----------
+        residual : bool, default=False
+            Whether to add what is not attributed as a last feature, so that the values sum to F(x) - F(x').
+
+        Returns
+        -------
+        shap.Explanation
+            The values, the output at the baseline, and the data.
+        """
         from gralis.interop.shap import to_shap
 
         return to_shap(self, residual=residual)
-
-    def __repr__(self) -> str:
-        return explanation_table(self)
 
     def _repr_html_(self) -> str:
         from gralis.views.html import explanation_html

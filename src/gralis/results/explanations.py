@@ -1,4 +1,4 @@
-"""Several explanations from the same rays: of several targets, or of several inputs."""
+"""Several explanations from the same rays, for several targets or for several inputs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,31 @@ from gralis.errors import GralisError
 from gralis.evaluation.cost import Cost
 from gralis.results.difference import difference
 from gralis.results.explanation import Explanation
+from gralis.results.result import Result
+from gralis.results.tables import error_text, largest_first, name_width
+
+__all__ = ["Explanations"]
 
 _MOST_COLUMNS = 6
 
 
-@dataclass(frozen=True, eq=False)
-class Explanations:
-    """A sequence of explanations, and the stacked view: values[question, feature]."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanations(Result):
+    """A sequence of explanations, and the stacked view: values[question, feature].
+
+    Attributes
+    ----------
+    each : tuple of Explanation
+        The explanations.
+    labels : tuple of str
+        What each of them is about.
+    """
 
     each: tuple[Explanation, ...]
-    labels: tuple[str, ...]  # what each one is about
+    labels: tuple[str, ...]
 
     def __getitem__(self, place: int | str) -> Explanation:
-        """One of them, by place or by label."""
+        """One explanation, by its place or by its label."""
         if isinstance(place, str):
             if place not in self.labels:
                 raise GralisError(f"There is no explanation of {place!r} here; there are {', '.join(self.labels)}.")
@@ -40,15 +52,28 @@ class Explanations:
     @property
     def values(self) -> Array:
         """phi, (n_questions, n_features)."""
-        return self._stacked("values")
+        return self._stacked([one.values for one in self.each])
+
+    @property
+    def _numbers(self) -> Array:
+        return self.values
 
     @property
     def stderr(self) -> Array:
-        """Sampling errors, (n_questions, n_features)."""
-        return self._stacked("stderr")
+        """Standard errors, (n_questions, n_features)."""
+        return self._stacked([one.stderr for one in self.each])
+
+    @property
+    def exact(self) -> bool:
+        return all(one.exact for one in self.each)
+
+    def _half_widths(self, level: float) -> Array:
+        """Half-widths that hold together within each explanation, (n_questions, n_features)."""
+        return self._stacked([one.half_widths(level) for one in self.each])
 
     @property
     def f_x(self) -> Array:
+        """F(x) of every question."""
         return np.array([one.f_x for one in self.each])
 
     @property
@@ -58,56 +83,69 @@ class Explanations:
 
     @property
     def cost(self) -> Cost:
-        """What all of them took together."""
+        """What all explanations cost together. Several targets of one input share its forwards and its rays."""
         costs = [one.cost for one in self.each]
-        shared = [one.endpoints for one in self.each]
-        own = [cost for cost, ends in zip(costs, shared, strict=True) if ends is not shared[0]] + costs[:1]
+        inputs: dict[object, Cost] = {}
+        for place, one in enumerate(self.each):
+            together = int(one.provenance["asked_together"]["targets"]) > 1
+            inputs.setdefault(one.endpoints.digest if together else place, one.cost)
         return replace(
             costs[0],
             n_gradients=sum(cost.n_gradients for cost in costs),
-            n_forwards=sum(cost.n_forwards for cost in own),  # targets share the forwards of their input
-            n_rays=sum(cost.n_rays for cost in own),
+            n_forwards=sum(cost.n_forwards for cost in inputs.values()),
+            n_rays=sum(cost.n_rays for cost in inputs.values()),
             seconds=sum(cost.seconds for cost in costs),
         )
 
     def contrast(self, a: int | str, b: int | str) -> Explanation:
-        """phi(F_a - F_b): why a rather than b, from the same rays, so that what they share cancels."""
+        """phi(F_a - F_b): why a rather than b. Both are read from the same rays, so their common error cancels.
+
+        Parameters
+        ----------
+        a, b : int or str
+            The places or the labels of two targets of one input.
+
+        Returns
+        -------
+        Explanation
+            The explanation of the difference, with paired errors.
+        """
         first, second = self[a], self[b]
-        if first.endpoints is not second.endpoints:
+        if first.endpoints.digest != second.endpoints.digest:
             raise GralisError(
                 "A contrast compares two targets of one input; these are explanations of different inputs."
             )
         return difference(second, first)
 
-    def _stacked(self, name: str) -> Array:
-        counts = {one.n_features for one in self.each}
+    def _stacked(self, rows: list[Array]) -> Array:
+        counts = {len(row) for row in rows}
         if len(counts) > 1:
             raise GralisError(
                 f"These inputs have {sorted(counts)} features, so there is no common table; take one by one."
             )
-        return np.stack([getattr(one, name) for one in self.each])
+        return np.stack(rows)
 
     def __repr__(self) -> str:
-        counts = sorted({one.n_features for one in self.each})
-        head = (
-            f"{len(self)} explanations on the same rays; {self.cost.n_gradients} gradients, {self.cost.seconds:.2g} s"
-        )
+        cost = self.cost
+        head = f"{len(self)} explanations on the same rays; {cost.n_gradients} gradients, {cost.seconds:.2g} s"
         lines = [head, "F(x) - F(x'): " + ", ".join(f"{d:.4g}" for d in self.delta[:_MOST_COLUMNS])]
-        if len(counts) == 1:
-            shown = self.labels[:_MOST_COLUMNS]
-            order = np.argsort(-np.abs(self.values).max(0), kind="stable")[:15]
-            names = self.each[0].names
-            width = max([7, *(len(names[int(i)]) for i in order)])
-            columns = [max(20, len(label)) for label in shown]
-            lines.append(
-                f"{'feature':<{width}}  " + "  ".join(f"{t:>{w}}" for t, w in zip(shown, columns, strict=True))
-            )
-            for i in order:
-                cells = [
-                    f"{f'{one.values[i]:.4g} +- {one.stderr[i]:.1g}':>{w}}"
-                    for one, w in zip(self.each, columns, strict=False)
-                ]
-                lines.append(f"{names[int(i)]:<{width}}  " + "  ".join(cells))
+        if len({one.n_features for one in self.each}) == 1:
+            lines += self._table(self.each[:_MOST_COLUMNS], self.labels[:_MOST_COLUMNS])
         if len(self) > _MOST_COLUMNS:
             lines.append(f"({len(self) - _MOST_COLUMNS} more)")
         return "\n".join(lines)
+
+    def _table(self, shown: tuple[Explanation, ...], labels: tuple[str, ...]) -> list[str]:
+        """One row per feature, one column per explanation."""
+        names, order = self.each[0].names, largest_first(self.values)
+        width, columns = name_width(names, order), [max(20, len(label)) for label in labels]
+        halves = [one.half_widths() for one in shown]
+        head = "  ".join(f"{label:>{w}}" for label, w in zip(labels, columns, strict=True))
+        lines = [f"{'feature':<{width}}  {head}"]
+        for i in order:
+            cells = [
+                f"{f'{one.values[i]:.4g} +- {error_text(half[i])}':>{w}}"
+                for one, half, w in zip(shown, halves, columns, strict=True)
+            ]
+            lines.append(f"{names[int(i)]:<{width}}  " + "  ".join(cells))
+        return lines

@@ -1,4 +1,4 @@
-"""Same or different: two runs of one explanation compared, hash by hash and number by number."""
+"""The comparison of two runs of one explanation, hash by hash and number by number."""
 
 from __future__ import annotations
 
@@ -10,15 +10,27 @@ import numpy as np
 
 from gralis.results.explanation import Explanation
 
-#: How far two runs of one network may lie apart by rounding alone, relative to the largest number.
+__all__ = ["Difference", "Replay", "compared"]
+
+#: How far two runs of one network may differ by rounding alone, relative to the largest number.
 _ROUNDING = {"float64": 1e-9, "float32": 1e-4}
-_COARSE = 2e-2  # for 16 bits
+_COARSE = 2e-2  # for types of 16 bits
 _HASHED = {"x": "input", "baseline": "baseline", "features": "features", "model": "model"}
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A number that is not what it was."""
+    """A number that differs from the saved one.
+
+    Attributes
+    ----------
+    name : str
+        What the number is.
+    then, now : float
+        The saved number and the new one.
+    tolerance : float
+        The largest absolute deviation that would count as equal.
+    """
 
     name: str
     then: float
@@ -26,26 +38,44 @@ class Difference:
     tolerance: float
 
     def __str__(self) -> str:
-        apart = abs(self.now - self.then)
+        gap = abs(self.now - self.then)
         numbers = f"{self.name} was {self.then:.6g} and is {self.now:.6g}"
-        return f"{numbers} (off by {apart:.2g}, {self.tolerance:.2g} allowed)"
+        return f"{numbers} (off by {gap:.2g}, {self.tolerance:.2g} allowed)"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Replay:
-    """What came out when an explanation was computed again; prints as a sentence."""
+    """The comparison of an explanation with the one that was computed again; it prints as a sentence.
 
-    explanation: Explanation  # the new one
-    hashes: tuple[str, ...]  # which differ, of input, baseline, features and model
-    differences: tuple[Difference, ...]  # numbers beyond their tolerance, the worst first
-    n_numbers: int  # how many were compared
-    tolerance: float  # absolute, for every value
-    largest: float  # the largest deviation of a value
+    Attributes
+    ----------
+    explanation : Explanation
+        The new explanation.
+    hashes : tuple of str
+        Which hashes differ: "input", "baseline", "features", "model".
+    differences : tuple of Difference
+        The numbers that deviate by more than their tolerance, the worst first.
+    n_numbers : int
+        How many numbers were compared.
+    tolerance : float
+        The largest absolute deviation of a value that counts as equal.
+    largest : float
+        The largest deviation of a value.
+    notes : tuple of str
+        Sentences about how the comparison was made, and about versions that differ.
+    """
+
+    explanation: Explanation
+    hashes: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    n_numbers: int
+    tolerance: float
+    largest: float
     notes: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
-        """Whether every number and every hash is what it was."""
+        """Whether every hash equals the saved one and every number agrees within its tolerance."""
         return not self.hashes and not self.differences
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,34 +109,54 @@ class Replay:
 
 def compared(
     e: Explanation,
-    found: Explanation,
+    again: Explanation,
     hashes: Mapping[str, str],
     tolerance: float | None,
     notes: tuple[str, ...],
-    apart: float,
+    layer_gap: float,
 ) -> Replay:
-    """The verdict on an explanation `e` that was computed again as `found`, with these hashes."""
+    """Compare an explanation with the one that was computed again.
+
+    Parameters
+    ----------
+    e : Explanation
+        The saved explanation.
+    again : Explanation
+        The new one.
+    hashes : mapping
+        The hashes of the new run.
+    tolerance : float or None
+        The relative tolerance; None allows for rounding.
+    notes : tuple of str
+        Sentences to add.
+    layer_gap : float
+        How far the output of the layer deviates, if a layer was explained; else 0.
+
+    Returns
+    -------
+    Replay
+    """
     relative = tolerance
     if relative is None:
         relative = max(_ROUNDING.get(name, _COARSE) for name in str(e.provenance["dtype"]).split(", "))
-    then, now = (np.concatenate([[run.f_x], run.f_baselines, run.values]) for run in (e, found))
+    then, now = (np.concatenate([[run.f_x], run.f_baselines, run.values]) for run in (e, again))
     allowed = relative * float(np.nanmax(np.abs(then), initial=0.0))
     gaps = np.where(np.isnan(then) & np.isnan(now), 0.0, np.abs(now - then))
     wrong = np.flatnonzero(~(gaps <= allowed))
     worst = wrong[np.argsort(-np.nan_to_num(gaps[wrong], nan=np.inf), kind="stable")]
     differences = [Difference(_name(e, int(i)), float(then[i]), float(now[i]), allowed) for i in worst]
-    if found.cost.n_gradients != e.cost.n_gradients:
-        differences.append(Difference("the number of gradients", e.cost.n_gradients, found.cost.n_gradients, 0.0))
+    if again.cost.n_gradients != e.cost.n_gradients:
+        differences.append(Difference("the number of gradients", e.cost.n_gradients, again.cost.n_gradients, 0.0))
     scale = float(np.abs(e.endpoints.x[0]).max())
-    if apart > relative * scale:
-        differences.append(Difference("the layer's output", 0.0, apart, relative * scale))
+    if layer_gap > relative * scale:
+        differences.append(Difference("the layer's output", 0.0, layer_gap, relative * scale))
     versions = [
-        f"{name} {e.provenance[name]} then, {found.provenance[name]} now"
+        f"{name} {e.provenance[name]} then, {again.provenance[name]} now"
         for name in ("gralis", "torch", "numpy")
-        if e.provenance[name] != found.provenance[name]
+        if e.provenance[name] != again.provenance[name]
     ]
     return Replay(
-        explanation=found,
+        explanation=again,
         hashes=tuple(word for key, word in _HASHED.items() if hashes[key] != e.provenance["hashes"][key]),
         differences=tuple(differences),
         n_numbers=len(then),

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from gralis.arrays import Array
 from gralis.checks import whole
-from gralis.views.table import sweep_table
+from gralis.errors import GralisError
+from gralis.results.printed import Printed
+from gralis.results.result import Result
+from gralis.results.tables import error_text, largest_first
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from gralis.results.explanation import Explanation
+__all__ = ["Sweep"]
 
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """One explanation per sigma, all from one ledger."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep(Result):
+    """One explanation per sigma, all from one ledger.
+
+    Attributes
+    ----------
+    sigmas : tuple of float
+        The kernel widths; infinity stands for the uniform kernel.
+    explanations : tuple of Explanation
+        The explanation under each of them.
+    """
 
     sigmas: tuple[float, ...]
-    explanations: tuple[Explanation, ...]
+    explanations: Sequence[Printed]
 
     @property
     def values(self) -> Array:
@@ -31,16 +39,42 @@ class Sweep:
         return np.stack([e.values for e in self.explanations])
 
     @property
+    def _numbers(self) -> Array:
+        return self.values
+
+    @property
     def stderr(self) -> Array:
+        """Standard errors, (n_sigmas, n_features)."""
         return np.stack([e.stderr for e in self.explanations])
+
+    @property
+    def exact(self) -> bool:
+        return all(e.exact for e in self.explanations)
+
+    def _half_widths(self, level: float) -> Array:
+        """Half-widths that hold together within each sigma, (n_sigmas, n_features)."""
+        return np.stack([e.half_widths(level) for e in self.explanations])
 
     @property
     def effective_rays(self) -> Array:
         """How many equally weighted rays each value is worth, (n_sigmas, n_features)."""
         return np.stack([e.effective_rays for e in self.explanations])
 
-    def plot(self, top: int = 6, ax: Axes | None = None) -> Figure:
-        """phi of the `top` features over sigma (extra `plot`); the figure is returned, never shown."""
+    def plot(self, top: int = 6, ax: Any = None) -> Any:
+        """Draw phi of the largest features over sigma. This needs the extra `plot`.
+
+        Parameters
+        ----------
+        top : int, default=6
+            How many features to draw.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure; it is never shown.
+        """
         from gralis.views.charts import sweep
         from gralis.views.plots import new_figure
 
@@ -49,4 +83,18 @@ class Sweep:
         return ax.figure.figure
 
     def __repr__(self) -> str:
-        return sweep_table(self)
+        half, order = self.half_widths(), largest_first(self.values, 6)
+        names = [self.explanations[0].names[int(i)][:12] for i in order]
+        lines = [f"{'sigma':>8}  {'sum':>10}  {'rays':>7}  " + "  ".join(f"{name:>18}" for name in names)]
+        for sigma, e, errors in zip(self.sigmas, self.explanations, half, strict=True):
+            cells = (f"{e.values[i]:>9.4g} +-{error_text(errors[i]):<7}" for i in order)
+            lines.append(f"{sigma:>8.3g}  {e.values.sum():>10.5g}  {_effective(e):>7}  " + "  ".join(cells))
+        return "\n".join(lines)
+
+
+def _effective(e: Printed) -> str:
+    """The least number of effective rays behind a value."""
+    try:
+        return f"{e.effective_rays.min():.3g}"
+    except GralisError:  # a folded ledger has no rays to count
+        return "-"

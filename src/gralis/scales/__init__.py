@@ -1,8 +1,14 @@
-"""Several scales: levels combined into one attribution, and the scan over numbers of regions."""
+"""Explanations at several scales: levels combined into one attribution, and a scan over numbers of regions.
 
-from gralis.scales.granularity import Granularity, granularity
-from gralis.scales.multiscale import multiscale
+combination       `multiscale` combines levels, of which `levels` says what they may be
+weights           `minimum_variance`, the weights of the levels
+result            `MultiScale`, which `multiscale` returns
+granularity_scan  `granularity` explains and scores segmentations with different numbers of regions
+"""
+
+from gralis.scales.combination import multiscale
+from gralis.scales.granularity_scan import Granularity, Scale, granularity
 from gralis.scales.result import LevelResult, MultiScale
 from gralis.scales.weights import minimum_variance
 
-__all__ = ["Granularity", "LevelResult", "MultiScale", "granularity", "minimum_variance", "multiscale"]
+__all__ = ["Granularity", "LevelResult", "MultiScale", "Scale", "granularity", "minimum_variance", "multiscale"]

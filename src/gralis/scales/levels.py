@@ -1,4 +1,4 @@
-"""A level: the input divided into regions of some size, or the cells of a layer."""
+"""A level of `multiscale`: the input divided into regions of some size, or the spatial cells of a layer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from gralis.api.explain import explain
+from gralis.checks import is_whole
 from gralis.errors import bad
 from gralis.features import Features, grid, slic
 from gralis.models.layer import activation_shape
@@ -21,37 +22,37 @@ _ALLOWED = (
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Where one explanation is made: `layer` None is the input, `features` None of a layer are its spatial cells."""
+    """What one explanation is made of."""
 
     name: str
-    features: Features | None
-    layer: object = None
-    known: Explanation | None = None
+    features: Features | None  # None: the spatial cells of the layer
+    layer: object = None  # None: the input
+    known: Explanation | None = None  # an explanation that exists already
 
     @classmethod
-    def of(cls, given: object, x: object) -> Level:
-        """A level from what the user wrote."""
-        if isinstance(given, Explanation):
-            return cls(repr(given.features), given.features, known=given)
-        if isinstance(given, Features):
-            return cls(f"{given.kind}, {given.n_features} regions", given)
-        if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-            return cls.of(slic(x, n_segments=given), x)
-        if isinstance(given, str | nn.Module):
-            return cls(f"layer {_name(given)}", None, given)
-        if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Features):
-            return cls(f"layer {_name(given[0])}, {given[1].n_features} regions", given[1], given[0])
-        raise bad("levels", "multiscale", f"a list of: {_ALLOWED}", repr(given))
+    def of(cls, level: object, x: object) -> Level:
+        """The level that the user described."""
+        if isinstance(level, Explanation):
+            return cls(repr(level.features), level.features, known=level)
+        if isinstance(level, Features):
+            return cls(f"{level.kind}, {level.n_features} regions", level)
+        if is_whole(level, 1):
+            return cls.of(slic(x, n_segments=int(level)), x)  # type: ignore[call-overload]
+        if isinstance(level, str | nn.Module):
+            return cls(f"layer {_name(level)}", None, level)
+        if isinstance(level, tuple) and len(level) == 2 and isinstance(level[1], Features):
+            return cls(f"layer {_name(level[0])}, {level[1].n_features} regions", level[1], level[0])
+        raise bad("levels", "multiscale", f"a list of: {_ALLOWED}", repr(level))
 
     def explain(self, model: object, x: object, options: dict[str, Any]) -> Explanation:
-        """phi of this level's own features."""
+        """phi of the features of this level."""
         if self.known is not None:
             return self.known
         features = self.features
         if self.layer is not None and features is None:
             features = grid(activation_shape(model, self.layer, x), 1)
-        found: Explanation = explain(model, x, features=features, layer=self.layer, **options)
-        return found
+        explanation: Explanation = explain(model, x, features=features, layer=self.layer, **options)
+        return explanation
 
 
 def _name(layer: object) -> str:

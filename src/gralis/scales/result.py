@@ -1,89 +1,117 @@
-"""What `multiscale` returns: the combination, its levels, and what was predicted of its variance and measured."""
+"""What `multiscale` returns: the combination, its levels, and the predicted and the measured variance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.certificates.simultaneous import half_widths
-from gralis.checks import probability
 from gralis.estimators import Estimate
 from gralis.features import Features
 from gralis.results.explanation import Explanation
+from gralis.results.result import FeatureResult, InputForm
+
+__all__ = ["LevelResult", "MultiScale"]
 
 
 @dataclass(frozen=True, eq=False)
 class LevelResult:
-    """One level: its own explanation, and the same brought to the common features (sums are kept)."""
+    """One level of a combination.
+
+    Attributes
+    ----------
+    name : str
+        The name of the level.
+    explanation : Explanation
+        The explanation of the level, on the features of the level.
+    estimate : Estimate
+        The same values brought to the common features; their sum is kept.
+    """
 
     name: str
     explanation: Explanation
     estimate: Estimate
 
 
-@dataclass(frozen=True, eq=False)
-class MultiScale:
-    """sum_l lambda_l phi_l on common features."""
+@dataclass(frozen=True, eq=False, repr=False)
+class MultiScale(FeatureResult):
+    """sum_l lambda_l phi_l on common features.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        The combined values and their departures.
+    features : Features
+        The common features.
+    levels : tuple of LevelResult
+        The levels.
+    weights : array of shape (n_levels,) or (n_levels, n_features)
+        The weight of each level, for all features together or for each feature.
+    weighting : str
+        How the weights were chosen.
+    predicted_if_independent : array of shape (n_features,)
+        sum_l lambda_l^2 sigma_l^2: the variance if the levels were independent.
+    measured : array of shape (n_features,)
+        The variance by a jackknife over replicates that chooses the weights again each time.
+    form : InputForm or None
+        How the user packs the arrays of the input.
+    """
 
     estimate: Estimate
     features: Features
     levels: tuple[LevelResult, ...]
-    weights: Array  # (n_levels,), or (n_levels, n_features) where every feature has its own
-    method: str
-    predicted_if_independent: Array  # (n_features,) sum lambda_l^2 sigma_l^2
-    measured: Array  # (n_features,) by jackknife over replicates, weights chosen anew each time
+    weights: Array
+    weighting: str
+    predicted_if_independent: Array
+    measured: Array
+    form: InputForm | None = None
 
     @property
-    def values(self) -> Array:
-        return self.estimate.values
+    def method(self) -> str:
+        """How the weights were chosen."""
+        return self.weighting
+
+    @property
+    def names(self) -> Sequence[str]:  # type: ignore[override]
+        """The names of the common features."""
+        return self.features.names
 
     @property
     def variance(self) -> Array:
-        """lambda' Sigma lambda of every feature: with the covariance between levels, the weights taken as given."""
+        """lambda' Sigma lambda of every feature: it counts the covariance between levels and takes weights as given."""
         return np.asarray(self.estimate.stderr**2)
 
     @property
     def stderr(self) -> Array:
-        """Sampling error, that of the weights included."""
+        """The standard error of every value, including that of the weights."""
         return np.asarray(np.sqrt(np.maximum(self.variance, self.measured)))
 
-    @property
-    def names(self) -> Sequence[str]:
-        return self.features.names
+    def _half_widths(self, level: float) -> Array:
+        half, sampling = super()._half_widths(level), self.estimate.stderr
+        return half * np.divide(self.stderr, sampling, out=np.ones_like(half), where=sampling > 0)
 
     @property
     def between(self) -> Array:
         """The variance of the levels' values around their mean, per feature: what the choice of level decides.
 
-        It holds the levels' sampling errors too; `between_beyond_noise` takes their mean off.
+        It includes the sampling errors of the levels; `between_beyond_noise` subtracts their mean.
         """
         values = np.stack([level.estimate.values for level in self.levels])
         return np.asarray(values.var(0, ddof=1)) if len(values) > 1 else np.zeros(values.shape[1])
 
     @property
     def between_beyond_noise(self) -> Array:
+        """The variance between levels beyond what their sampling errors explain."""
         noise = np.mean([level.estimate.stderr**2 for level in self.levels], axis=0)
         return np.asarray(np.maximum(self.between - noise, 0.0))
 
     @property
     def optimism(self) -> float:
-        """Measured variance over that predicted for independent levels, summed over features: above 1 is optimism."""
+        """The measured variance over that predicted for independent levels; above 1 the prediction is too small."""
         predicted = float(self.predicted_if_independent.sum())
         return float(self.measured.sum() / predicted) if predicted else 1.0
-
-    def interval(self, level: float = 0.95) -> Array:
-        """Simultaneous intervals for the combination, (n_features, 2)."""
-        half = half_widths(self.estimate, probability(level, "level", "interval"))
-        spread = np.divide(self.stderr, self.estimate.stderr, out=np.ones_like(half), where=self.estimate.stderr > 0)
-        return np.stack([self.values - half * spread, self.values + half * spread], axis=1)
-
-    def to_input(self) -> Any:
-        """The combination on the input's own shape."""
-        return self.features.to_input(self.values)[0]
 
     def __repr__(self) -> str:
         first = self.levels[0].explanation

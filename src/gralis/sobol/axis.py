@@ -1,4 +1,4 @@
-"""One axis of a quadrature grid: nodes, weights, and the polynomial through values at the nodes."""
+"""One axis of a quadrature grid: its nodes, its weights, and interpolation between the nodes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gralis.errors import bad
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """m Gauss nodes on each of n_panels equal parts of the quantile levels, or the atoms of a column (m = 0).
+    """m Gauss nodes on each of n_panels equal parts of the quantile levels, or the distinct values of a column (m = 0).
 
-    `missed` estimates what the nodes leave out of E F^2. The weights sum to one; nodes beyond those have weight zero.
+    The weights sum to one. `missed` estimates the error of the nodes in E F^2.
     """
 
     nodes: Array
@@ -30,21 +30,21 @@ class Axis:
 
     @classmethod
     def of_panels(cls, quantile: Callable[[Array], Array], m: int, n_panels: int, missed: float) -> Axis:
-        """Gauss-Legendre in the levels of an input with this quantile function."""
+        """Gauss-Legendre nodes in the quantile levels of an input with this quantile function."""
         u, weights = gauss(m, n_panels)
         return cls(quantile(u), weights, m, n_panels, missed)
 
     @classmethod
     def of_atoms(cls, values: Array, probabilities: Array) -> Axis:
-        """A discrete input: nothing is missed."""
+        """The values of a discrete input with their probabilities; these nodes make no error."""
         return cls(values, probabilities, 0, 0, 0.0)
 
     def with_node(self, x: float) -> Axis:
-        """One more node, of weight zero."""
+        """The same axis with one more node of weight zero."""
         return replace(self, nodes=np.append(self.nodes, x), weights=np.append(self.weights, 0.0))
 
     def interpolation(self, u: Array, x: Array) -> Array:
-        """Weights that give the value at each level u (or atom x) from values at the nodes, (len(u), n_nodes)."""
+        """The matrix (len(u), n_nodes) that interpolates values at the nodes to the levels u (or discrete values x)."""
         result = np.zeros((len(u), len(self.nodes)))
         if not self.m:
             result[np.arange(len(x)), np.argmax(self.nodes == x[:, None], axis=1)] = 1.0
@@ -52,7 +52,7 @@ class Axis:
         panel = np.minimum((u * self.n_panels).astype(np.int64), self.n_panels - 1)
         node = np.polynomial.legendre.leggauss(self.m)[0]
         local = 2 * (u * self.n_panels - panel) - 1
-        for k in range(self.m):  # Lagrange's polynomial of node k, on the point's own panel
+        for k in range(self.m):  # the Lagrange polynomial of node k on the panel that contains the point
             others = np.delete(node, k)
             value = ((local[:, None] - others) / (node[k] - others)).prod(1)
             result[np.arange(len(u)), panel * self.m + k] = value
@@ -60,7 +60,7 @@ class Axis:
 
 
 def gauss(m: int, n_panels: int) -> tuple[Array, Array]:
-    """Gauss-Legendre with m nodes on each of n_panels equal parts of [0, 1].
+    """The nodes and weights of Gauss-Legendre quadrature with m nodes on each of n_panels equal parts of [0, 1].
 
     >>> gauss(1, 2)
     (array([0.25, 0.75]), array([0.5, 0.5]))

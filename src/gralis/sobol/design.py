@@ -1,7 +1,7 @@
-"""One replicate of the pick-freeze design: two tables A and B, and every mixture of them that is evaluated.
+"""One replicate of the pick-freeze design: two tables A and B, and the mixtures of them that are evaluated.
 
-For each row: A, B, A with column i from B, B with column i from A, and (from five inputs on) the walk from A to B in a
-random order of the columns, after 2 .. n - 2 steps.
+Each row contributes these points: A, B, A with column i from B, B with column i from A, and, for five or more inputs, a
+walk from A to B that changes the columns in a random order, after 2 .. n - 2 steps.
 """
 
 from __future__ import annotations
@@ -16,52 +16,53 @@ from gralis.sobol.inputs import Inputs, Tables
 
 
 def cost_of_a_row(n: int) -> int:
-    """Model evaluations per row of A and B."""
+    """The number of model evaluations per row of A and B."""
     return 2 * n + 2 + (n - 3 if n > 4 else 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
-    """Mixtures are numbered variant by variant: point k is row k % n_rows of variant k // n_rows."""
+class PickFreezeDesign:
+    """The points are numbered variant by variant: point k is row k % n_rows of variant k // n_rows."""
 
     tables: Tables
-    place: NDArray[np.int64]  # of every column in the order of its row's walk, (n_rows, n)
+    place: NDArray[np.int64]  # the step at which the walk of a row changes a column, (n_rows, n)
 
     @classmethod
-    def draw(cls, inputs: Inputs, seed: np.random.SeedSequence, n_rows: int) -> Design:
-        """A replicate of its own: rows and orders from two children of the seed."""
+    def draw(cls, inputs: Inputs, seed: np.random.SeedSequence, n_rows: int) -> PickFreezeDesign:
+        """Draw the rows and the orders of the walks from two children of the seed."""
         rows, orders = seed.spawn(2)
         return cls(inputs.tables(rows, n_rows, 2), _orders(np.random.default_rng(orders), n_rows, inputs.n_inputs))
 
     @property
     def n_points(self) -> int:
+        """The number of points in the design."""
         n_rows, n = self.place.shape
         return int(n_rows * cost_of_a_row(n))
 
     def points(self, part: slice) -> Array:
-        """The inputs at these points."""
+        """The inputs of the points in a slice."""
         return self._mixed(self.tables.points, part)
 
     def levels(self, part: slice) -> Array:
-        """Their quantile levels."""
+        """The quantile levels of the points in a slice."""
         assert self.tables.levels is not None
         return self._mixed(self.tables.levels, part)
 
     def _mixed(self, tables: Array, part: slice) -> Array:
         n_rows, n = self.place.shape
         variant, row = np.divmod(np.arange(part.start, part.stop), n_rows)
-        own = np.arange(n)
+        column = np.arange(n)
         from_b = np.zeros((len(row), n), dtype=bool)
         from_b[variant == 1] = True
         single, but_one, walk = (variant > 1) & (variant < n + 2), (variant > n + 1), variant > 2 * n + 1
-        from_b[single] = own == variant[single, None] - 2
-        from_b[but_one] = own != variant[but_one, None] - n - 2
+        from_b[single] = column == variant[single, None] - 2
+        from_b[but_one] = column != variant[but_one, None] - n - 2
         from_b[walk] = self.place[row[walk]] < variant[walk, None] - 2 * n  # 2, 3, ... columns moved
         return np.asarray(np.where(from_b, tables[1][row], tables[0][row]))
 
 
 def _orders(rng: np.random.Generator, n_rows: int, n: int) -> NDArray[np.int64]:
-    """Random orders, (n_rows, n); over n rows each column takes each place once."""
+    """Random orders, (n_rows, n), balanced so that in n rows each column takes each place once."""
     base = np.stack([rng.permutation(n) for _ in range(-(-n_rows // n))])
     shifted = (base[:, None, :] + np.arange(n)[:, None]) % n  # (turns, n, n)
     return np.asarray(rng.permutation(shifted.reshape(-1, n))[:n_rows])

@@ -1,4 +1,4 @@
-"""The Hoeffding terms at one input: F(x) = E F + sum over T of f_T(x), what each set of inputs adds here."""
+"""`hoeffding`: the terms of F(x) = E F + sum over T of f_T(x), what each set of inputs adds at one x."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from gralis.errors import bad
 from gralis.estimators.estimate import Estimate
 from gralis.sobol import quadrature
 from gralis.sobol.axis import Axis
-from gralis.sobol.inputs import Inputs, named, resolve
+from gralis.sobol.inputs import Inputs, resolve
 from gralis.sobol.result import exactly, plus_minus
 from gralis.sobol.settings import Settings
-from gralis.sobol.values import Values
+from gralis.sobol.values import PointValues
 from gralis.targets import Target
 
-Coalition = tuple[int, ...]
+__all__ = ["Hoeffding", "hoeffding"]
+
+InputSet = tuple[int, ...]
 _MOST_ROWS = 15
 
 
@@ -47,30 +49,63 @@ def hoeffding(
 ) -> Hoeffding:
     """f_T(x) = sum over A within T of (-1)^(|T| - |A|) E[F(x_A, X_rest)]: the terms of F at x, up to max_order inputs.
 
-    They are the Moebius coefficients of the game v(T) = E[F(x_T, X_rest)] - E F, which averages the baseline over the
-    inputs' distribution; Var f_T / Var F are the Sobol indices. model, sampler and method are as in `sensitivity`.
+    The terms are the Moebius coefficients of the game v(T) = E[F(x_T, X_rest)] - E F, whose baseline is averaged over
+    the distribution of the inputs. Var f_T / Var F is the Sobol index of T.
 
-    >>> found = hoeffding(lambda z: z[:, 0] * z[:, 1], [1.0, 1.0], [(0, 1), (0, 1)])
-    >>> {t: round(f, 12) for t, f in found.terms.items()}, round(found.mean, 12)
+    Parameters
+    ----------
+    model : object
+        Any model that `explain` takes, evaluated at points (rows, n_inputs). It needs no gradients.
+    x : array
+        The input at which the terms are computed, one number per input of the model.
+    sampler : list, tuple, array or callable
+        How the inputs are distributed: bounds or distributions, data, or a function, as in `sensitivity`.
+    target : int, tuple or callable, optional
+        Which output of the model is F, as in `explain`. A model with one output needs no target.
+    max_order : int, default=2
+        The largest number of inputs in a term.
+    method : {"auto", "quadrature", "sampling"}, default="auto"
+        How the averages are computed, as in `sensitivity`.
+    budget : int or None, default=16384
+        The largest number of model evaluations. None means no limit and requires method="quadrature".
+    level : float, default=0.95
+        The probability with which the half-widths hold.
+    replicates : int, optional
+        The number of independent replicates of the sampling design, at least 2. By default it depends on the budget.
+    seed : int or None, default=0
+        The seed of every random choice. None draws a fresh seed.
+    names : sequence of str, optional
+        The names of the inputs. By default the columns of a data frame, or numbers.
+    batch_size : int or "auto", default="auto"
+        The number of points in one call of the model. "auto" measures which size is fastest.
+    device : torch.device or str, optional
+        Where a torch model runs. By default where its parameters are.
+    dtype : torch.dtype, optional
+        The type in which points are evaluated. By default that of the model.
+
+    Returns
+    -------
+    Hoeffding
+        The terms with their half-widths; printing it shows a table.
+
+    Examples
+    --------
+    >>> result = hoeffding(lambda z: z[:, 0] * z[:, 1], [1.0, 1.0], [(0, 1), (0, 1)])
+    >>> {t: round(f, 12) for t, f in result.terms.items()}, round(result.mean, 12)
     ({(0,): 0.25, (1,): 0.25, (0, 1): 0.25}, 0.25)
     """
-    owner = "hoeffding"
-    settings = Settings.check(owner, method, budget, level, replicates, seed)
-    if batch_size != "auto":
-        batch_size = whole(batch_size, "batch_size", 1, owner)
-    inputs, own_names = resolve(sampler, owner)
+    settings = Settings.check("hoeffding", method, budget, level, replicates, seed, batch_size)
+    inputs, labels = resolve(sampler, names, "hoeffding")
     point = _point(x, inputs.n_inputs)
-    if whole(max_order, "max_order", 1, owner) > inputs.n_inputs:
-        max_order = inputs.n_inputs  # there are no larger terms
-    sets = [t for size in range(1, max_order + 1) for t in combinations(range(inputs.n_inputs), size)]
-    labels = named(names, own_names, owner)
-    values = Values(model, target, batch_size, device, dtype)
+    largest = min(whole(max_order, "max_order", 1, "hoeffding"), inputs.n_inputs)
+    sets = [t for size in range(1, largest + 1) for t in combinations(range(inputs.n_inputs), size)]
+    values = PointValues(model, target, inputs.n_inputs, settings.batch_size, device, dtype)
     with values.session():
         f_x = float(values(1, lambda part: point[None])[0])
-        open_sets = [t for t in [(), *sets] if len(t) < len(point)]  # the full set leaves nothing to average
-        found = quadrature.grid(values, inputs, settings, settings.least(len(open_sets)) + 1, point)
-        if found is not None:
-            mean, terms = _exact(*found, sets)
+        open_sets = [t for t in [(), *sets] if len(t) < len(point)]  # for the full set there is nothing to average
+        grid = quadrature.grid(values, inputs, settings, settings.least(len(open_sets)) + 1, point)
+        if grid is not None:
+            mean, terms = _exact(*grid, sets)
         else:
             averages = _averages(values, inputs, settings, point, open_sets)
             mean, terms = Estimate.mean(averages[:, :1], "sampling"), _terms(averages, open_sets, f_x, sets)
@@ -79,11 +114,31 @@ def hoeffding(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hoeffding:
-    """f_T(x) for every set T of at most max_order inputs; half-widths hold together with probability `level`."""
+    """f_T(x) for every set T of at most max_order inputs; printing it shows a table.
+
+    Attributes
+    ----------
+    mean_estimate : Estimate
+        The estimate of E F with its replicates.
+    terms_estimate : Estimate
+        The estimate of the terms with its replicates, in the order of `sets`.
+    sets : tuple of tuple of int
+        The sets T, each with its inputs in increasing order.
+    f_x : float
+        F(x).
+    names : sequence of str
+        The names of the inputs.
+    inputs : str
+        A sentence on how the inputs are distributed and what is assumed about them.
+    level : float
+        The probability with which the half-widths of all terms hold simultaneously.
+    n_evaluations : int
+        How many points the model was evaluated at.
+    """
 
     mean_estimate: Estimate
     terms_estimate: Estimate
-    sets: tuple[Coalition, ...]
+    sets: tuple[InputSet, ...]
     f_x: float
     names: Sequence[str]
     inputs: str
@@ -92,17 +147,17 @@ class Hoeffding:
 
     @property
     def exact(self) -> bool:
-        """Whether there is no sampling error."""
+        """Whether the terms have no sampling error."""
         return self.terms_estimate.exact
 
     @cached_property
-    def terms(self) -> Mapping[Coalition, float]:
-        """f_T(x), keyed by sorted inputs."""
+    def terms(self) -> Mapping[InputSet, float]:
+        """f_T(x) by T, a tuple of input numbers in increasing order."""
         return dict(zip(self.sets, self.terms_estimate.values.tolist(), strict=True))
 
     @cached_property
-    def half_width(self) -> Mapping[Coalition, float]:
-        """Of every term; 0 if exact."""
+    def half_width(self) -> Mapping[InputSet, float]:
+        """The half-width of every term; 0 if the terms are exact."""
         return dict(zip(self.sets, half_widths(self.terms_estimate, self.level).tolist(), strict=True))
 
     @property
@@ -112,11 +167,12 @@ class Hoeffding:
 
     @cached_property
     def mean_half_width(self) -> float:
+        """The half-width of `mean`; 0 if it is exact."""
         return float(half_widths(self.mean_estimate, self.level)[0])
 
     @property
     def remainder(self) -> float:
-        """F(x) - E F - the sum of the terms: what sets of more inputs add."""
+        """F(x) - E F - the sum of the terms: the contribution of sets with more than max_order inputs."""
         return float(self.f_x - self.mean - self.terms_estimate.values.sum())
 
     def __repr__(self) -> str:
@@ -138,17 +194,17 @@ class Hoeffding:
         return "\n".join(lines)
 
 
-def _exact(axes: list[Axis], tensor: Array, sets: list[Coalition]) -> tuple[Estimate, Estimate]:
-    """Along each axis either the mean over its nodes, or the value at x, its last node, less that mean."""
+def _exact(axes: list[Axis], tensor: Array, sets: list[InputSet]) -> tuple[Estimate, Estimate]:
+    """Along each axis, take either the mean over the nodes, or the value at x (the last node) minus that mean."""
     here = [np.eye(len(axis.nodes))[-1] for axis in axes]
     functionals = [np.stack([axis.weights, x - axis.weights]) for axis, x in zip(axes, here, strict=True)]
-    terms = quadrature.reduce(tensor, functionals)  # (2, ..., 2), T where the index is 1
-    found = np.array([terms[tuple(int(j in t) for j in range(len(axes)))] for t in sets])
-    return exactly(terms[(0,) * len(axes)].reshape(1)), exactly(found)
+    terms = quadrature.reduce(tensor, functionals)  # (2, ..., 2); the index is 1 at the members of T
+    values = np.array([terms[tuple(int(j in t) for j in range(len(axes)))] for t in sets])
+    return exactly(terms[(0,) * len(axes)].reshape(1)), exactly(values)
 
 
-def _averages(values: Values, inputs: Inputs, settings: Settings, x: Array, open_sets: list[Coalition]) -> Array:
-    """E[F(x_A, X_rest)] for every A on the same rows, (n_replicates, n_open_sets)."""
+def _averages(values: PointValues, inputs: Inputs, settings: Settings, x: Array, open_sets: list[InputSet]) -> Array:
+    """E[F(x_A, X_rest)] for every A, (n_replicates, n_open_sets); all A use the same rows."""
     fixed = np.array([[j in t for j in range(len(x))] for t in open_sets])
     n_replicates, n_rows = settings.split(len(open_sets), values.n_evaluations)
     averages = np.empty((n_replicates, len(open_sets)))
@@ -163,19 +219,20 @@ def _averages(values: Values, inputs: Inputs, settings: Settings, x: Array, open
     return averages
 
 
-def _terms(averages: Array, open_sets: list[Coalition], f_x: float, sets: list[Coalition]) -> Estimate:
-    """Inclusion and exclusion, replicate by replicate."""
-    column: dict[Coalition, Any] = dict(zip(open_sets, averages.T, strict=True))
-    terms = [_moebius(lambda a: column.get(a, f_x), t) for t in sets]  # the full set is not among the columns
+def _terms(averages: Array, open_sets: list[InputSet], f_x: float, sets: list[InputSet]) -> Estimate:
+    """The terms by inclusion and exclusion in every replicate."""
+    column: dict[InputSet, Any] = dict(zip(open_sets, averages.T, strict=True))
+    terms = [_moebius(lambda a: column.get(a, f_x), t) for t in sets]  # only the full set has no column
     return Estimate.mean(np.stack(terms, axis=1), "sampling")
 
 
-def _moebius(value: Callable[[Coalition], Any], t: Coalition) -> Any:
+def _moebius(value: Callable[[InputSet], Any], t: InputSet) -> Any:
     """sum over A within T of (-1)^(|T| - |A|) value(A)."""
     return sum((-1) ** (len(t) - size) * value(a) for size in range(len(t) + 1) for a in combinations(t, size))
 
 
 def _point(x: object, n: int) -> Array:
+    """The user's x as an array of n finite numbers."""
     try:
         point = to_numpy(x)
     except (TypeError, ValueError, RuntimeError):

@@ -1,6 +1,6 @@
-"""How the inputs are distributed: bounds or distributions, one per input; the columns of a data matrix; a sampler.
+"""How the inputs are distributed: by bounds or distributions, by the columns of a data matrix, or by a sampler.
 
-In every case the inputs are independent, or treated as if they were; `words` says which.
+The inputs are always independent or treated as independent; the attribute `words` says which.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ _MOST_DIMENSIONS = torch.quasirandom.SobolEngine.MAXDIM
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Rows of inputs, (n_tables, n_rows, n_inputs), and the quantile levels they come from; None: not known."""
+    """Rows of inputs, (n_tables, n_rows, n_inputs), and their quantile levels (None if these are unknown)."""
 
     points: Array
     levels: Array | None
 
 
 class Inputs(Protocol):
-    """Independent inputs to draw from."""
+    """Independent inputs that can be sampled."""
 
     @property
-    def n_inputs(self) -> int: ...
+    def n_inputs(self) -> int:
+        """The number of inputs."""
+        ...
 
     @property
     def words(self) -> str:
@@ -45,21 +47,21 @@ class Inputs(Protocol):
         ...
 
     def tables(self, seed: np.random.SeedSequence, n_rows: int, n_tables: int) -> Tables:
-        """Independent tables; n_rows is a power of two."""
+        """Draw independent tables of rows; n_rows is a power of two."""
         ...
 
 
 class Marginal(Protocol):
-    """One input."""
+    """The distribution of one input."""
 
     def quantile(self, u: Array) -> Array:
-        """x such that P(X <= x) = u, for every u in (0, 1)."""
+        """The x with P(X <= x) = u, for every u in (0, 1)."""
         ...
 
 
 @dataclass(frozen=True)
-class Between:
-    """Uniform on [low, high]."""
+class UniformMarginal:
+    """A uniform distribution on [low, high]."""
 
     low: float
     high: float
@@ -70,7 +72,7 @@ class Between:
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """A frozen distribution of scipy.stats, or anything with its `ppf`."""
+    """A frozen distribution of scipy.stats, or any object with a method `ppf`."""
 
     frozen: Any
 
@@ -80,7 +82,7 @@ class Distribution:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The values of one column, each as likely as it is frequent."""
+    """The empirical distribution of one column."""
 
     ordered: Array
 
@@ -89,14 +91,14 @@ class Column:
 
     @cached_property
     def atoms(self) -> tuple[Array, Array]:
-        """Distinct values and their probabilities."""
+        """The distinct values and their probabilities."""
         values, counts = np.unique(self.ordered, return_counts=True)
         return values, counts / counts.sum()
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Inputs with known marginals: quasi-random rows, and quadrature, are possible."""
+    """Inputs with known marginals, which allow quasi-random rows and quadrature."""
 
     marginals: tuple[Marginal, ...]
     words: str
@@ -117,8 +119,11 @@ class Marginals:
 
 @dataclass(frozen=True, eq=False)
 class Sampler:
-    """A function (rng, n) -> (n, n_inputs). Each table's columns are shuffled apart, which changes nothing if they
-    are independent, and makes them so if they are not."""
+    """A function (rng, n) -> (n, n_inputs).
+
+    The columns of each table are shuffled separately, which makes dependent columns independent and leaves the
+    distribution of independent columns unchanged.
+    """
 
     draw: Callable[[np.random.Generator, int], Any]
     n_inputs: int
@@ -131,40 +136,37 @@ class Sampler:
 
 
 def uniforms(seed: np.random.SeedSequence, n_rows: int, n_dimensions: int) -> Array:
-    """Scrambled Sobol points in (0, 1), (n_rows, n_dimensions); independent numbers where the sequence ends."""
+    """Scrambled Sobol points in (0, 1), (n_rows, n_dimensions); independent numbers if the dimensions are too many."""
     if n_dimensions > _MOST_DIMENSIONS:
         return np.random.default_rng(seed).random((n_rows, n_dimensions))
     start = int(seed.generate_state(1)[0])
     engine = torch.quasirandom.SobolEngine(n_dimensions, scramble=True, seed=start)  # type: ignore[no-untyped-call]
     points = engine.draw(n_rows, dtype=torch.float64).numpy()
-    return np.asarray(points + 2.0**-32)  # the points are multiples of 2^-30: never 0, never 1
+    return np.asarray(points + 2.0**-32)  # the points are multiples of 2^-30, so the result is never 0 or 1
 
 
-def resolve(sampler: object, owner: str) -> tuple[Inputs, Sequence[str]]:
-    """What the user gave, as inputs to draw from, and their names."""
+def resolve(sampler: object, names: object, owner: str) -> tuple[Inputs, Sequence[str]]:
+    """The inputs that the user described, and their names."""
     if callable(sampler) and not isinstance(sampler, type):
-        return _sampler(sampler, owner)
-    if isinstance(sampler, list | tuple):
-        return _marginals(sampler, owner)
-    if hasattr(sampler, "shape"):
-        return _columns(sampler, owner)
-    raise bad("sampler", owner, _ALLOWED, describe(sampler))
-
-
-def named(names: object, own: Sequence[str], owner: str) -> Sequence[str]:
-    """The user's names of the inputs, or their own."""
+        inputs, default_names = _sampler(sampler, owner)
+    elif isinstance(sampler, list | tuple):
+        inputs, default_names = _marginals(sampler, owner)
+    elif hasattr(sampler, "shape"):
+        inputs, default_names = _columns(sampler, owner)
+    else:
+        raise bad("sampler", owner, _ALLOWED, describe(sampler))
     if names is None:
-        return own
-    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != len(own):
-        raise bad("names", owner, f"one name per input, {len(own)} in all", repr(names))
-    return tuple(str(name) for name in names)
+        return inputs, default_names
+    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != inputs.n_inputs:
+        raise bad("names", owner, f"one name per input, {inputs.n_inputs} in all", repr(names))
+    return inputs, tuple(str(name) for name in names)
 
 
-def _marginals(given: Sequence[Any], owner: str) -> tuple[Inputs, Sequence[str]]:
-    if not given:
+def _marginals(sampler: Sequence[Any], owner: str) -> tuple[Inputs, Sequence[str]]:
+    if not sampler:
         raise bad("sampler", owner, _ALLOWED, "an empty sequence")
-    marginals = tuple(_marginal(part, i, owner) for i, part in enumerate(given))
-    uniform = all(isinstance(marginal, Between) for marginal in marginals)
+    marginals = tuple(_marginal(part, i, owner) for i, part in enumerate(sampler))
+    uniform = all(isinstance(marginal, UniformMarginal) for marginal in marginals)
     words = "independent, uniform on their bounds" if uniform else "independent, with the distributions given"
     return Marginals(marginals, words), _numbered(len(marginals))
 
@@ -182,7 +184,7 @@ def _marginal(part: Any, i: int, owner: str) -> Marginal:
         advice = "A data matrix must be an array, for example np.array(X)."
         allowed = "finite bounds with low < high for every input" if number else _ALLOWED
         raise bad("sampler", owner, allowed, f"{describe(part)} for input {i}", "" if number else advice)
-    return Between(float(part[0]), float(part[1]))
+    return UniformMarginal(float(part[0]), float(part[1]))
 
 
 def _columns(X: Any, owner: str) -> tuple[Inputs, Sequence[str]]:
@@ -194,13 +196,13 @@ def _columns(X: Any, owner: str) -> tuple[Inputs, Sequence[str]]:
     array = array.astype(np.float64)
     _require_finite(array, owner, "X")
     words = f"the {array.shape[1]} columns of X ({len(array)} rows) treated as independent{_correlation(array)}"
-    named = getattr(X, "columns", None)
-    names = _numbered(array.shape[1]) if named is None else tuple(str(name) for name in named)
+    columns = getattr(X, "columns", None)
+    names = _numbered(array.shape[1]) if columns is None else tuple(str(name) for name in columns)
     return Marginals(tuple(Column(np.sort(column)) for column in array.T), words), names
 
 
 def _sampler(draw: Any, owner: str) -> tuple[Inputs, Sequence[str]]:
-    rng = np.random.default_rng(0)  # a look at the sampler, apart from the draws that count
+    rng = np.random.default_rng(0)  # these rows show the shape and the correlation; the estimates use other draws
     first = _drawn(draw, rng, 1024, None, owner)
     name = getattr(draw, "__name__", type(draw).__name__)
     words = f"the columns of the sampler {name} treated as independent{_correlation(first)}"
@@ -208,7 +210,7 @@ def _sampler(draw: Any, owner: str) -> tuple[Inputs, Sequence[str]]:
 
 
 def _drawn(draw: Any, rng: np.random.Generator, n: int, n_inputs: int | None, owner: str = "sensitivity") -> Array:
-    """n rows of the user's sampler, checked."""
+    """Draw n rows from the user's sampler and check them."""
     try:
         rows = to_numpy(draw(rng, n))
     except Exception as error:
@@ -230,11 +232,11 @@ def _require_finite(rows: NDArray[Any], owner: str, where: str) -> None:
 
 
 def _correlation(rows: Array) -> str:
-    """The largest rank correlation between two columns, in words: what the assumption leaves out."""
+    """The largest rank correlation between two columns in words, which shows how wrong independence is."""
     moving = rows[:, np.ptp(rows, axis=0) > 0]
     if moving.shape[1] < 2:
         return ""
-    from scipy.stats import rankdata  # takes long to import
+    from scipy.stats import rankdata  # importing it takes long
 
     matrix = np.abs(np.corrcoef(rankdata(moving, axis=0), rowvar=False))
     np.fill_diagonal(matrix, 0.0)

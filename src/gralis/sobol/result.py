@@ -1,4 +1,4 @@
-"""What `sensitivity` returns."""
+"""`Sensitivity`, which `sensitivity` returns."""
 
 from __future__ import annotations
 
@@ -13,32 +13,58 @@ from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators.estimate import Estimate
 
+__all__ = ["Sensitivity"]
+
 _MOST_ROWS = 15
 _MOST_PAIRS = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity:
-    """Where the variance of F over its inputs comes from; print it for a table.
+    """Which inputs and interactions the variance of F comes from; printing it shows a table.
 
-    `first`, `total`, `shapley` are arrays (n_inputs,), `pairs` and `closed` mappings keyed by (i, j), i < j; each has
-    its `..._half_width`, which holds for the whole array or mapping together with probability `level` (0 if exact).
+    `first`, `total` and `shapley` are arrays (n_inputs,); `pairs` and `closed` map (i, j), i < j, to a number.
+    Each of them has a half-width, for example `first_half_width`. The half-widths of one array or mapping hold
+    simultaneously with probability `level`; they are 0 if the indices are exact.
+
+    Attributes
+    ----------
+    estimates : mapping of str to Estimate
+        All estimates with their replicates: "mean", "variance", "first", "total", "pairs", "closed", "shapley".
+    names : sequence of str
+        The names of the inputs.
+    inputs : str
+        A sentence on how the inputs are distributed and what is assumed about them.
+    level : float
+        The probability with which the half-widths hold.
+    n_evaluations : int
+        How many points the model was evaluated at.
+    quadrature_error : float or None
+        The estimated quadrature error of the indices; None if they were sampled.
+
+    Examples
+    --------
+    >>> from gralis import sensitivity
+    >>> result = sensitivity(lambda z: z[:, 0] + z[:, 0] * z[:, 1], [(-1, 1), (-1, 1)])
+    >>> result.first.round(6).tolist(), result.total.round(6).tolist()
+    ([0.75, 0.0], [1.0, 0.25])
     """
 
     estimates: Mapping[str, Estimate]
     names: Sequence[str]
-    inputs: str  # how the inputs are distributed, and what is assumed about them
+    inputs: str
     level: float
     n_evaluations: int
-    quadrature_error: float | None  # of any index, estimated; None: sampled
+    quadrature_error: float | None
 
     @property
     def exact(self) -> bool:
-        """Whether there is no sampling error."""
+        """Whether the indices have no sampling error."""
         return self.estimates["first"].exact
 
     @property
     def n_inputs(self) -> int:
+        """The number of inputs."""
         return len(self.names)
 
     @property
@@ -58,17 +84,17 @@ class Sensitivity:
 
     @property
     def total(self) -> Array:
-        """S^tot_i = E Var[F | all but x_i] / Var F: everything that x_i takes part in."""
+        """S^tot_i = E Var[F | all inputs except x_i] / Var F: the share of all terms that x_i takes part in."""
         return self.estimates["total"].values
 
     @property
     def shapley(self) -> Array:
-        """Shapley effects: every interaction shared equally by its inputs; they sum to one."""
+        """Shapley effects: each interaction is shared equally among its inputs, so the effects sum to one."""
         return self.estimates["shapley"].values
 
     @cached_property
     def pairs(self) -> Mapping[tuple[int, int], float]:
-        """S_ij = Var f_ij / Var F: the interaction of the two alone."""
+        """S_ij = Var f_ij / Var F: the share of the interaction of the two inputs alone."""
         return self._by_pair(self.estimates["pairs"].values)
 
     @cached_property
@@ -78,30 +104,37 @@ class Sensitivity:
 
     @cached_property
     def mean_half_width(self) -> float:
+        """The half-width of `mean`."""
         return float(self._half("mean")[0])
 
     @cached_property
     def variance_half_width(self) -> float:
+        """The half-width of `variance`."""
         return float(self._half("variance")[0])
 
     @cached_property
     def first_half_width(self) -> Array:
+        """The half-widths of `first`."""
         return self._half("first")
 
     @cached_property
     def total_half_width(self) -> Array:
+        """The half-widths of `total`."""
         return self._half("total")
 
     @cached_property
     def shapley_half_width(self) -> Array:
+        """The half-widths of `shapley`."""
         return self._half("shapley")
 
     @cached_property
     def pairs_half_width(self) -> Mapping[tuple[int, int], float]:
+        """The half-widths of `pairs`."""
         return self._by_pair(self._half("pairs"))
 
     @cached_property
     def closed_half_width(self) -> Mapping[tuple[int, int], float]:
+        """The half-widths of `closed`."""
         return self._by_pair(self._half("closed"))
 
     def _half(self, name: str) -> Array:
@@ -146,15 +179,15 @@ class Sensitivity:
 
 
 def exactly(values: Array) -> Estimate:
-    """Values without sampling error."""
+    """An estimate without sampling error."""
     return Estimate(values, np.zeros((0, len(values))), "quadrature", exact=True)
 
 
 def plus_minus(value: float, half: float) -> str:
-    """A number, and its half-width unless it is exact."""
+    """A number as text, with its half-width unless that is 0."""
     return f"{value:.6g}" if half == 0 else f"{value:.6g} +- {half:.2g}"
 
 
 def _index(value: float, half: float) -> str:
-    value = value + 0.0 if abs(value) >= 5e-5 else 0.0  # no -0.0000
+    value = value + 0.0 if abs(value) >= 5e-5 else 0.0  # avoids -0.0000
     return f"{value:.4f}" if half == 0 else f"{value:.4f} +- {half:.1e}"

@@ -1,68 +1,72 @@
-"""The one place here that calls the model: values of many points, in batches, counted and checked."""
+"""F at many points, batch by batch, counted and checked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from gralis.arrays import Array
-from gralis.errors import ModelError
-from gralis.evaluation.batching import BatchSizer
-from gralis.evaluation.engine import require_rows
+from gralis.evaluation.batching import Layout
+from gralis.evaluation.calls import ModelCalls
+from gralis.evaluation.point_sequences import GivenPoints, PointBatch
 from gralis.models import adapt
-from gralis.models.failures import report_failure
-from gralis.models.protocol import session_of
+from gralis.models.outputs import TargetedModel
 from gralis.targets import Target
 
-#: The points of a slice, (rows, n_inputs).
-Points = Callable[[slice], Array]
+#: Makes the points in a slice, (rows, n_inputs).
+RowFunction = Callable[[slice], Array]
 
 
-class Values:
-    """F at points; no gradient is needed. `eps` is the rounding of the numbers the model returns."""
+class PointValues:
+    """F at points, without gradients."""
 
     def __init__(
         self,
         model: object,
         target: Target,
-        batch_size: int | Literal["auto"],
+        n_inputs: int,
+        batch_size: int | None,
         device: torch.device | str | None,
         dtype: torch.dtype | None,
     ) -> None:
-        self._model = adapt(model, target, device=device, dtype=dtype)
-        self._sizers = BatchSizer.start(None if batch_size == "auto" else batch_size, ("contiguous",))
-        self.n_evaluations = 0
-        self.eps = float(np.finfo(np.float64).eps)
+        adapted = TargetedModel(adapt(model, target, device=device, dtype=dtype))
+        self._calls = ModelCalls(adapted, 8 * n_inputs, batch_size=batch_size)
+
+    @property
+    def n_evaluations(self) -> int:
+        """How many points were evaluated so far."""
+        return self._calls.cost.n_forwards
+
+    @property
+    def eps(self) -> float:
+        """The rounding error of the numbers that the model returned so far, relative to their size."""
+        return self._calls.rounding
 
     def session(self) -> AbstractContextManager[None]:
         """Around all calls: the model prepares once, and is restored once."""
-        return session_of(self._model)
+        return self._calls.session()
 
-    def __call__(self, n_points: int, points: Points) -> Array:
-        """F at points(slice(0, n_points)), batch by batch."""
-        found = np.empty(n_points)
+    def __call__(self, n_points: int, rows: RowFunction) -> Array:
+        """F at rows(slice(0, n_points)), batch by batch."""
+        return self._calls.values(_RowPoints(n_points, rows))[:, 0]
 
-        def use(part: slice, layout: object, values: Array) -> None:
-            found[part] = values
 
-        self._sizers.through(n_points, lambda part, layout: self._batch(points(part)), use)
-        self.n_evaluations += n_points
-        return found
+@dataclass(frozen=True, eq=False)
+class _RowPoints:
+    """Points that are made when their batch is evaluated."""
 
-    def _batch(self, rows: Array) -> Array:
-        points = torch.from_numpy(np.ascontiguousarray(rows))
-        with report_failure(f"The model {type(self._model).__name__}", points):
-            said = self._model.value(points)
-        values = require_rows(said, points)
-        if values.is_floating_point():
-            self.eps = max(self.eps, float(torch.finfo(values.dtype).eps))
-        found = values.detach().double().cpu().numpy()
-        if not np.isfinite(found).all():
-            row = int(np.flatnonzero(~np.isfinite(found))[0])
-            place = ", ".join(f"{value:.6g}" for value in rows[row, :8]) + (", ..." if rows.shape[1] > 8 else "")
-            raise ModelError(f"The model's output is {found[row]} at the point ({place}); every output must be finite.")
-        return np.asarray(found)
+    n_points: int
+    rows: RowFunction
+
+    def __len__(self) -> int:
+        return self.n_points
+
+    def batch(self, part: slice, layout: Layout) -> PointBatch:
+        return PointBatch(torch.from_numpy(np.ascontiguousarray(self.rows(part))), None)
+
+    def location(self, row: int) -> str:
+        return GivenPoints(self.batch(slice(row, row + 1), "contiguous").points).location(0)

@@ -1,6 +1,7 @@
-"""Files: plain arrays and a JSON text in an uncompressed zip; no pickle, written atomically, mapped on reading.
+"""Files that hold arrays and a JSON text in an uncompressed zip, without pickle.
 
-A `.gralis` file is a NumPy `.npz` (any tool can read it) with the member `meta.json` and a checksum per array.
+A `.gralis` file is a NumPy `.npz`, which any tool can read, with the member `meta.json` and a checksum per array. Files
+are written atomically, and arrays are mapped into memory when a file is read.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from numpy.typing import NDArray
 
 from gralis.errors import GralisError
 
+__all__ = ["put_arrays", "read_arrays", "replacing", "write_arrays", "write_text", "write_whole"]
+
 SCHEMA = 1
-_ALIGNMENT = 64  # of every array in the file, so that a mapped one is as fast as one in memory
+_ALIGNMENT = 64  # bytes; a mapped array that is aligned is as fast as one in memory
 _PADDING = 0xD935  # the extra field that zip files use for this
 #: What zipfile, json and the .npy reader raise on a file that is not what it should be.
 _BROKEN: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError)
@@ -33,9 +36,14 @@ _BROKEN += (ArithmeticError, AttributeError, IndexError, KeyError, RuntimeError,
 
 @contextmanager
 def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
-    """A temporary file beside `path`, renamed to it in the end: never half a file, and nothing left behind.
+    """Give a temporary file beside `path` and rename it to `path` at the end, so that no half-written file appears.
 
-    `durable`: the content reaches the disk before the name does.
+    Parameters
+    ----------
+    path : Path
+        The file to be replaced.
+    durable : bool, default=False
+        Whether the content must reach the disk before the name does.
     """
     temporary = path.parent / f".gralis-{secrets.token_hex(8)}"
     try:
@@ -45,12 +53,30 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
                 os.fsync(stream.fileno())
         os.replace(temporary, path)
     finally:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # the first error is the one that the user should see
             temporary.unlink(missing_ok=True)
 
 
 def write_whole(path: str | Path, produce: Callable[[Path], object]) -> Path:
-    """`produce` writes the file, which is there whole or not at all; an error of the disk is one sentence."""
+    """Let `produce` write a file that appears whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to be written. Its folder must exist.
+    produce : callable
+        Writes the content to the path that it is called with.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    GralisError
+        If the disk refuses, with its reason.
+    """
     path = Path(path)
     if not path.parent.is_dir():
         raise GralisError(f"Cannot write {path}: the folder {path.parent} does not exist.")
@@ -63,12 +89,40 @@ def write_whole(path: str | Path, produce: Callable[[Path], object]) -> Path:
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write a text file, whole or not at all; lines end with \\n everywhere."""
+    """Write a text file in UTF-8, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to be written. Its folder must exist.
+    text : str
+        The content. Lines end with \\n on every system.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
     return write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Path:
-    """Write arrays and meta to path, whole or not at all."""
+    """Write arrays and meta to one file, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to be written.
+    arrays : mapping of str to ndarray
+        The arrays by name; none may hold Python objects.
+    meta : mapping
+        What JSON can hold, with the key "kind", which `read_arrays` compares.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
 
     def produce(temporary: Path) -> None:
         with temporary.open("xb") as stream:
@@ -78,7 +132,7 @@ def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Map
 
 
 def put_arrays(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
-    """Write arrays and meta to an open file; the same content, the same bytes."""
+    """Write arrays and meta to an open file. The same content gives the same bytes."""
     blobs = {name: _npy(np.asarray(array, order="C")) for name, array in arrays.items()}
     text = json.dumps(
         {"schema": SCHEMA, "sha256": {name: hashlib.sha256(b).hexdigest() for name, b in blobs.items()}, **meta},
@@ -90,7 +144,22 @@ def put_arrays(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], meta: Mapp
 
 
 def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Arrays (mapped from the file) and meta of a file of this kind; every array is checked against its sha256."""
+    """Read the arrays and the meta of a file; every array is checked against its sha256 and mapped from the file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `write_arrays` wrote.
+    kind : str
+        The kind of content that is expected.
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+        The arrays by name, mapped into memory and read-only.
+    meta : dict
+        The rest, with the keys "schema" and "kind".
+    """
     path = Path(path)
     if not path.is_file():
         raise GralisError(f"There is no file {path}.")
@@ -101,14 +170,14 @@ def read_arrays(path: str | Path, kind: str) -> tuple[dict[str, NDArray[Any]], d
                 raise ValueError("its parts are compressed")  # a small file must not become a large one
             meta = json.loads(archive.read("meta.json"))
             digests = meta.pop("sha256")
-            schema, found = int(meta["schema"]), str(meta["kind"])
+            schema, kind_in_file = int(meta["schema"]), str(meta["kind"])
             arrays = {name: _mapped(path, archive, members[f"{name}.npy"], digest) for name, digest in digests.items()}
     except _BROKEN as error:
         raise GralisError(f"{path} is not a whole gralis file ({error}); it may be truncated or altered.") from error
     if schema not in range(1, SCHEMA + 1):
         raise GralisError(f"{path} has schema {schema}, this gralis reads up to {SCHEMA}; update gralis.")
-    if found != kind:
-        raise GralisError(f"{path} holds another kind of content: wanted {kind}, found {found}.")
+    if kind_in_file != kind:
+        raise GralisError(f"{path} holds another kind of content: expected {kind}, got {kind_in_file}.")
     return arrays, meta
 
 
@@ -139,7 +208,7 @@ def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, digest:
             raise ValueError(f"{info.filename} is not a plain array")
         if 0 in shape:
             return np.frombuffer(member.read(), dtype=dtype).reshape(shape)
-    with path.open("rb") as raw:  # a local header has its own name and extra lengths, so its size is read here
+    with path.open("rb") as raw:  # the lengths in the local header may differ, so they are read here
         raw.seek(info.header_offset + 26)
         name_length, extra_length = np.frombuffer(raw.read(4), dtype="<u2")
     start = info.header_offset + 30 + int(name_length) + int(extra_length) + skip

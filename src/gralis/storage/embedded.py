@@ -6,24 +6,20 @@ import base64
 import hashlib
 import json
 import re
-import tempfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gralis.errors import GralisError
 
-if TYPE_CHECKING:
-    from gralis.results.explanation import Explanation
+__all__ = ["archive_of", "content_of", "pack"]
 
 _MOST_BYTES = 24 * 2**20  # compressed
 _CONTENT = re.compile(rb'<script type="application/json" id="gralis-report">(.*?)</script>', re.DOTALL)
 
 
-def pack(e: Explanation) -> dict[str, Any]:
-    """The archive as JSON can hold it, or the sentence that says why it is not there."""
-    with tempfile.TemporaryDirectory() as folder:
-        data = e.save(Path(folder) / "explanation.gralis").read_bytes()
+def pack(data: bytes) -> dict[str, Any]:
+    """The bytes of a saved explanation as JSON can hold them, or the sentence that says why they are missing."""
     compressed = zlib.compress(data, 9)
     if len(compressed) > _MOST_BYTES:
         size = f"{len(compressed) / 2**20:.0f} MiB"
@@ -39,7 +35,18 @@ def pack(e: Explanation) -> dict[str, Any]:
 
 
 def content_of(path: str | Path) -> dict[str, Any]:
-    """The content of a report, from the page or from its JSON."""
+    """The content of a report, from the page or from its JSON.
+
+    Parameters
+    ----------
+    path : str or Path
+        A report that `gralis.report` wrote, as HTML or as JSON.
+
+    Returns
+    -------
+    dict
+        What the page shows, as plain values.
+    """
     path = Path(path)
     try:
         text = path.read_bytes()
@@ -51,17 +58,29 @@ def content_of(path: str | Path) -> dict[str, Any]:
             raise GralisError(f"{path} is not a gralis report: it has no element with the id gralis-report.")
         text = inside[1]
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError as error:
         raise GralisError(f"{path} is not a whole gralis report ({error}); it may be truncated or altered.") from error
-    if not isinstance(found, dict) or not str(found.get("schema", "")).startswith("gralis.report/"):
+    if not isinstance(content, dict) or not str(content.get("schema", "")).startswith("gralis.report/"):
         raise GralisError(f"{path} is not a gralis report: its JSON has no schema gralis.report/1.")
-    return found
+    return content
 
 
 def archive_of(path: str | Path) -> bytes:
     """The saved explanation (the bytes of a .gralis file) inside a report, checked against its sha256.
 
+    Parameters
+    ----------
+    path : str or Path
+        A report that `gralis.report` wrote, as HTML or as JSON.
+
+    Returns
+    -------
+    bytes
+        What `Explanation.save` writes.
+
+    Examples
+    --------
     >>> import gralis, tempfile, torch
     >>> explanation = gralis.explain(lambda z: z.prod(1), torch.ones(3))
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""One run at a time in a folder: a lock that the system lets go of when its process ends, however it ends."""
+"""One run at a time in a folder: a lock that the operating system releases when the process ends for any reason."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ from types import TracebackType
 
 from gralis.errors import GralisError
 
-_mine: set[Path] = set()  # locks are the process's: within it, this set tells them apart
+__all__ = ["Lock"]
+
+_held: set[Path] = set()  # a lock belongs to the whole process, so a second run within it is noticed here
 _guard = threading.Lock()
 
 
 class Lock:
-    """Held from entering to leaving. The file stays; only a lock on it means anything, so a dead run leaves none."""
+    """A context manager that holds the lock of a folder.
+
+    The file `lock` stays in the folder, but only a lock on it counts, so a run that died does not block the next one.
+
+    Parameters
+    ----------
+    folder : Path
+        An existing folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder.resolve() / "lock"
@@ -23,7 +33,7 @@ class Lock:
 
     def __enter__(self) -> Lock:
         with _guard:
-            if self._path in _mine:
+            if self._path in _held:
                 raise self._taken(str(os.getpid()))
             try:
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
@@ -40,19 +50,19 @@ class Lock:
                 raise self._refused(error) from error
             try:
                 os.ftruncate(file, 0)
-                os.write(file, f"{os.getpid()}\n".encode())  # only a help for the reader
+                os.write(file, f"{os.getpid()}\n".encode())  # only to help a person who looks
             except OSError as error:
                 os.close(file)
                 raise self._refused(error) from error
             self._file = file
-            _mine.add(self._path)
+            _held.add(self._path)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with _guard:
-            _mine.discard(self._path)
+            _held.discard(self._path)
             os.close(self._file)
 
     def _taken(self, holder: str) -> GralisError:

@@ -1,1 +1,14 @@
-"""Tables and pictures of results; nothing is computed here."""
+"""Pictures and tables of results. Nothing is computed here that a result does not have.
+
+plots       pictures by their kind, and the registry of kinds
+bars, heatmap, charts, tokens   the pictures
+html        what a notebook shows
+pixels      features on the pixels of an image
+colours     the colours of all pictures
+html_parts, svg_parts           parts of static pages
+"""
+
+from gralis.views.plots import new_figure, plot, plot_kinds, register_plot
+from gralis.views.tokens import token_html
+
+__all__ = ["new_figure", "plot", "plot_kinds", "register_plot", "token_html"]

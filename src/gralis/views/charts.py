@@ -1,44 +1,43 @@
-"""Charts beside bars and heat map: the way from F(x') to F(x), interactions of pairs, and phi over sigma."""
+"""Charts other than bars and heat map: the way from F(x') to F(x), interactions of pairs, and phi over sigma."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
+from gralis.results.explanation import Explanation
+from gralis.results.sweep import Sweep
+from gralis.views.colours import AGAINST, DIVERGING, FOR, GREY, INK, LINES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gralis.results.explanation import Explanation
-    from gralis.results.sweep import Sweep
-
-FOR, AGAINST, INK, GREY = "#d6604d", "#4393c3", "#222222", "#999999"
-#: Okabe and Ito's colours: told apart by every common kind of colour blindness.
-LINES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+__all__ = ["GREY", "INK", "LINES", "convergence", "interactions", "network", "sweep", "waterfall"]
 
 
 def waterfall(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
-    """From F(x') to F(x): the largest phi one after the other, the rest, then the parts of the residual in grey."""
+    """From F(x') to F(x): the `top` largest phi in turn, the rest, then the parts of the residual in grey."""
     order = np.argsort(-np.abs(e.values), kind="stable")[:top]
     steps = [(e.names[int(i)], float(e.values[i]), False) for i in order]
     rest = float(e.values.sum() - e.values[order].sum())
     if e.n_features > len(order):
         steps.append((f"{e.n_features - len(order)} more", rest, False))
-    steps += residual_steps(e)
+    steps += _residual_steps(e)
     sizes = np.array([size for _, size, _ in steps])
     ends = e.f_baseline + np.cumsum(sizes)
     starts = ends - sizes
-    colours = [GREY if left else FOR if size > 0 else AGAINST for _, size, left in steps]
+    colours = [GREY if is_residual else FOR if size > 0 else AGAINST for _, size, is_residual in steps]
     places = np.arange(len(steps))
     ax.barh(places, sizes, left=starts, color=colours, height=0.72)
     for place, end in zip(places[:-1], ends[:-1], strict=True):
         ax.plot([end, end], [place, place + 1], color=INK, linewidth=0.5, alpha=0.6)
     for value, label in ((e.f_baseline, "F(x')"), (e.f_x, "F(x)")):
         ax.axvline(value, color=INK, linewidth=0.8, linestyle=":")
-        side = "left" if value == max(e.f_x, e.f_baseline) else "right"  # apart, also where the two are close
+        side = "left" if value == max(e.f_x, e.f_baseline) else "right"  # so that the labels do not overlap
         text = f" {label} = {value:.4g} "
         ax.text(value, 1.01, text, transform=ax.get_xaxis_transform(), ha=side, fontsize="small")
     for place, size in zip(places, sizes, strict=True):
@@ -52,8 +51,8 @@ def waterfall(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
-def residual_steps(e: Explanation) -> list[tuple[str, float, bool]]:
-    """The residual's parts where it can be split, else as one step."""
+def _residual_steps(e: Explanation) -> list[tuple[str, float, bool]]:
+    """The parts of the residual, or the whole residual as one step if it cannot be split."""
     try:
         parts = e.residual
     except GralisError:
@@ -63,14 +62,12 @@ def residual_steps(e: Explanation) -> list[tuple[str, float, bool]]:
 
 
 def interactions(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
-    """Pairs (SII) of the `top` features that take part in the largest ones; the diagonal is left empty."""
-    table: Array = e.interactions(order=2).matrix()
-    np.fill_diagonal(table, 0.0)
-    chosen = np.sort(np.argsort(-np.abs(table).max(0), kind="stable")[:top])
+    """The Shapley interaction index of pairs, for the `top` features that interact most; the diagonal is empty."""
+    table, chosen = _strongest_pairs(e, top)
     shown = table[np.ix_(chosen, chosen)]
     np.fill_diagonal(shown, np.nan)
     limit = float(np.nanmax(np.abs(shown))) if len(chosen) > 1 else 1.0
-    drawn = ax.imshow(shown, cmap="RdBu_r", vmin=-(limit or 1.0), vmax=limit or 1.0)
+    drawn = ax.imshow(shown, cmap=DIVERGING, vmin=-(limit or 1.0), vmax=limit or 1.0)
     names = [e.names[int(i)] for i in chosen]
     ax.set_xticks(np.arange(len(chosen)), names, rotation=90, fontsize="small")
     ax.set_yticks(np.arange(len(chosen)), names, fontsize="small")
@@ -79,11 +76,16 @@ def interactions(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
 
 
-def network(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
-    """The features that interact most, on a circle: dots as large as |phi|, lines as wide as |SII| of the pair."""
+def _strongest_pairs(e: Explanation, top: int) -> tuple[Array, NDArray[np.int64]]:
+    """The interaction index of all pairs, and the `top` features that take part in the largest."""
     table: Array = e.interactions(order=2).matrix()
     np.fill_diagonal(table, 0.0)
-    chosen = np.sort(np.argsort(-np.abs(table).max(0), kind="stable")[:top])
+    return table, np.sort(np.argsort(-np.abs(table).max(0), kind="stable")[:top])
+
+
+def network(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
+    """The features that interact most, on a circle: dots as large as |phi|, lines as wide as |SII| of the pair."""
+    table, chosen = _strongest_pairs(e, top)
     angle = np.pi / 2 - 2 * np.pi * np.arange(len(chosen)) / max(len(chosen), 1)
     place = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     widest = float(np.abs(table).max()) or 1.0
@@ -116,16 +118,16 @@ def network(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
 
 
 def convergence(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -> None:
-    """The intervals of the largest features as replicates came in: how they narrow towards the final values."""
+    """How the intervals of the largest features narrow towards the final values as replicates come in."""
     steps = e.as_it_grew()
     final = steps[-1]
     order = np.argsort(-np.abs(final.values), kind="stable")[: min(top, len(LINES))]
-    spent = [one.cost.n_gradients or one.cost.n_forwards for one in steps]
+    cost = [step.cost.n_gradients or step.cost.n_forwards for step in steps]
     for rank, i in enumerate(order):
-        ends = np.stack([one.interval(level)[i] for one in steps])
+        ends = np.stack([step.interval(level)[i] for step in steps])
         colour = LINES[rank % len(LINES)]
-        ax.fill_between(spent, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, linewidth=0)
-        ax.plot(spent, [one.values[i] for one in steps], "o-", color=colour, markersize=3, label=final.names[int(i)])
+        ax.fill_between(cost, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, linewidth=0)
+        ax.plot(cost, [step.values[i] for step in steps], "o-", color=colour, markersize=3, label=final.names[int(i)])
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.set_xscale("log")
     ax.set_xlabel(
@@ -137,17 +139,18 @@ def convergence(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -
 
 
 def sweep(s: Sweep, ax: Axes, *, top: int) -> None:
-    """phi of the largest features over sigma, with their standard errors as bands."""
-    order = np.argsort(-np.abs(s.values).max(0), kind="stable")[:top]
+    """phi of the largest features over sigma, with simultaneous 95% intervals as bands."""
+    phi, half = s.values, np.nan_to_num(s.half_widths())
+    order = np.argsort(-np.abs(phi).max(0), kind="stable")[:top]
     places, names = np.arange(len(s.sigmas)), s.explanations[0].names
     for rank, i in enumerate(order):
-        values, error = s.values[:, i], np.nan_to_num(s.stderr[:, i])
+        values, error = phi[:, i], half[:, i]
         colour = LINES[rank % len(LINES)]
         ax.plot(places, values, "o-", color=colour, markersize=3, label=names[int(i)])
-        ax.fill_between(places, values - 2 * error, values + 2 * error, color=colour, alpha=0.2, linewidth=0)
+        ax.fill_between(places, values - error, values + error, color=colour, alpha=0.2, linewidth=0)
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.set_xticks(places, ["uniform" if np.isinf(sigma) else f"{sigma:g}" for sigma in s.sigmas])
-    ax.set_xlabel("sigma (bands: two standard errors)")
+    ax.set_xlabel("sigma (bands: 95% intervals for all features together)")
     ax.set_ylabel("phi")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

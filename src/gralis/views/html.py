@@ -1,39 +1,42 @@
-"""What a notebook shows: a table with bars, static, no scripts, every name escaped."""
+"""What a notebook shows: a static table with bars, without scripts. Every name is escaped."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
-import numpy as np
+from gralis.results.explanation import Explanation
+from gralis.results.tables import error_text, largest_first
+from gralis.views.colours import AGAINST, FOR
 
-from gralis.views.table import cost_line, residual_line
+__all__ = ["explanation_html"]
 
-if TYPE_CHECKING:
-    from gralis.results.explanation import Explanation
-
-_MOST_ROWS = 15
-_FOR, _AGAINST = "#d6604d", "#4393c3"
 _CELL = 'style="text-align:right;padding:2px 10px"'
 
 
 def explanation_html(e: Explanation) -> str:
-    """Feature, phi, half-width of the simultaneous 95% interval, share, and a bar on a common scale."""
-    half = np.diff(e.interval(0.95), axis=1)[:, 0] / 2
-    order = np.argsort(-np.abs(e.values), kind="stable")[:_MOST_ROWS]
-    widest = float(np.abs(e.values).max(initial=0.0)) or 1.0
+    """Feature, phi, half-width of the simultaneous 95% interval, share, and a bar on a common scale.
+
+    Parameters
+    ----------
+    e : Explanation
+        What is shown.
+
+    Returns
+    -------
+    str
+        HTML with inline styles.
+    """
+    half, order = e.half_widths(), largest_first(e.values)
+    widest = float(abs(e.values).max(initial=0.0)) or 1.0
     rows = [_row(e, int(i), float(half[i]), widest) for i in order]
     if e.n_features > len(order):
         rest = e.values.sum() - e.values[order].sum()
         rows.append(f"<tr><td>{e.n_features - len(order)} more</td><td {_CELL}>{rest:.4g}</td></tr>")
-    notes = [f"sum of phi {e.values.sum():.5g}; {residual_line(e)}", cost_line(e)]
-    if not e.complete:
-        notes.append("stopped before the plan was done: the numbers stand for what was evaluated so far")
-    foot = "<br>".join(escape(note) for note in notes)
+    foot = "<br>".join(escape(note) for note in e.notes)
     head = "".join(f"<th {_CELL}>{title}</th>" for title in ("phi", "&plusmn;", "share"))
     return (
         '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.4">'
-        f"<div><b>GRALIS explanation</b>, {e.n_features} features, {escape(repr(e.kernel))}</div>"
+        f"<div><b>GRALIS explanation</b>, {escape(e.headline)}</div>"
         f"<div>F(x) = {e.f_x:.5g}, F(x&#x27;) = {e.f_baseline:.5g}, difference {e.delta:.5g}</div>"
         '<table style="border-collapse:collapse;margin:6px 0"><thead><tr><th style="text-align:left">feature</th>'
         f"{head}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
@@ -44,13 +47,12 @@ def explanation_html(e: Explanation) -> str:
 def _row(e: Explanation, i: int, half: float, widest: float) -> str:
     value = float(e.values[i])
     share = f"{value / e.delta:.1%}" if e.delta else "-"
-    error = "exact" if e.estimate.exact else "unknown" if np.isnan(half) else f"{half:.2g}"
     length = 90 * abs(value) / widest
     place = 100 if value >= 0 else 100 - length
     bar = (
         f'<svg width="200" height="12" role="img" aria-label="{value:.3g}">'
-        f'<rect x="{place:.1f}" y="1" width="{length:.1f}" height="10" fill="{_FOR if value >= 0 else _AGAINST}"/>'
+        f'<rect x="{place:.1f}" y="1" width="{length:.1f}" height="10" fill="{FOR if value >= 0 else AGAINST}"/>'
         '<line x1="100" y1="0" x2="100" y2="12" stroke="currentColor" stroke-width="0.7"/></svg>'
     )
-    numbers = "".join(f"<td {_CELL}>{text}</td>" for text in (f"{value:.4g}", error, share))
+    numbers = "".join(f"<td {_CELL}>{text}</td>" for text in (f"{value:.4g}", error_text(half), share))
     return f"<tr><td>{escape(e.names[i])}</td>{numbers}<td>{bar}</td></tr>"

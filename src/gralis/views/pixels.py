@@ -1,17 +1,15 @@
-"""Features on the pixels of a picture: who owns which, and their values there."""
+"""Features on the pixels of a picture: which feature owns which pixel, and the values of the features there."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gralis.arrays import Array, Shape
 from gralis.errors import bad
 from gralis.features.labels import Labels
+from gralis.results.explanation import Explanation
 
-if TYPE_CHECKING:
-    from gralis.results.explanation import Explanation
+__all__ = ["on_grid", "owners"]
 
 
 def owners(e: Explanation) -> Labels:
@@ -27,7 +25,7 @@ def owners(e: Explanation) -> Labels:
 
 
 def _channel_axis(shape: Shape, labels: Labels) -> int | None:
-    """The end axis of size 1, 3 or 4; where that does not decide, the one over which features are shared."""
+    """The first or last axis if its size is 1, 3 or 4; if both qualify, the one along which features do not change."""
     ends = [axis for axis in (0, 2) if shape[axis] in (1, 3, 4)]
     if len(ends) == 1:
         return ends[0]
@@ -36,7 +34,7 @@ def _channel_axis(shape: Shape, labels: Labels) -> int | None:
 
 
 def on_grid(values: Array, owned: Labels) -> Array:
-    """The sum of the features that own a pixel, each once: all channels if they have their own, else the feature."""
+    """The sum over the features that own each pixel, in any of its channels; each feature counts once."""
     owned = np.sort(owned, axis=0)
     new = np.concatenate([np.ones_like(owned[:1], dtype=bool), np.diff(owned, axis=0) != 0])
     return np.asarray(np.where(new, values[owned], 0.0).sum(0))

@@ -1,4 +1,4 @@
-"""Text: the tokens in their order, red where they speak for F and blue where against, as HTML or as a picture."""
+"""Text: the tokens in their order, red where they raise F and blue where they lower it, as HTML or as a picture."""
 
 from __future__ import annotations
 
@@ -10,25 +10,40 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.features.coordinate_names import CoordinateNames
-from gralis.views.charts import AGAINST, FOR
+from gralis.results.explanation import Explanation
+from gralis.views.colours import AGAINST, FOR, red_green_blue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gralis.results.explanation import Explanation
+__all__ = ["INK", "colours", "lines", "text", "token_html"]
 
 INK = "#111111"  # readable on the strongest of the colours
-_LINE = 72  # characters of a picture's line
-_BLANKS = {"": "∅", " ": "␣", "\n": "⏎", "\t": "⇥"}  # shown, or they could not be seen
+_LINE = 72  # characters on a line of a picture
+_BLANKS = {"": "∅", " ": "␣", "\n": "⏎", "\t": "⇥"}  # made visible
 _CHARACTER = 0.62  # width of a monospaced character over its height
 
 
 def token_html(explanation: Explanation, level: float = 0.95) -> str:
-    """<p> with one <span> per token; colour: phi over the largest |phi|, title: phi and its simultaneous interval.
+    """<p> with one <span> per token, coloured by phi over the largest |phi|, with phi and its interval as the title.
 
-    Self-contained (styles inline, no script), every token escaped; a token is underlined where its interval excludes
-    zero.
+    The snippet is self-contained: styles are inline and there is no script. Every token is escaped. A token is
+    underlined where its simultaneous interval excludes zero.
 
+    Parameters
+    ----------
+    explanation : Explanation
+        An explanation whose features are tokens with names.
+    level : float, default=0.95
+        The level of the simultaneous intervals.
+
+    Returns
+    -------
+    str
+        HTML.
+
+    Examples
+    --------
     >>> import gralis, torch
     >>> words = gralis.features.tokens([0, 1], names=["good", "<br>"])
     >>> html = token_html(gralis.explain(lambda z: z[:, 0] - 2 * z[:, 1], torch.ones(2), features=words))
@@ -36,15 +51,15 @@ def token_html(explanation: Explanation, level: float = 0.95) -> str:
     (2, True, True)
     """
     _require_names(explanation)
-    interval, sure = explanation.interval(level), _sure(explanation, level)
+    interval, distinct = explanation.interval(level), _distinct_from_zero(explanation, level)
     spans = []
-    for name, phi, (low, high), colour, known in zip(
-        explanation.names, explanation.values, interval, colours(explanation.values), sure, strict=True
+    for name, phi, (low, high), colour, is_distinct in zip(
+        explanation.names, explanation.values, interval, colours(explanation.values), distinct, strict=True
     ):
         bounds = f"[{low:.4g}, {high:.4g}], {100 * level:.4g}% for all together"
         if not low < high:
             bounds = "no sampling error" if low == high else "error unknown"
-        line = "underline" if known else "none"
+        line = "underline" if is_distinct else "none"
         style = f"background:{colour};color:{INK};text-decoration:{line};padding:1px 3px;border-radius:3px"
         title = escape(f"{name}: phi = {phi:.4g} ({bounds})")
         spans.append(f'<span style="{style}" title="{title}">{escape(_visible(name))}</span>')
@@ -54,10 +69,10 @@ def token_html(explanation: Explanation, level: float = 0.95) -> str:
 
 
 def text(e: Explanation, ax: Axes, *, level: float, **_: Any) -> None:
-    """The same on axes: tokens in lines of monospaced text, each on its colour."""
+    """The tokens on axes: lines of monospaced text, each token on its colour."""
     from matplotlib.patches import Rectangle
 
-    sure, shades, rows = _sure(e, level), colours(e.values), lines(e)
+    distinct, shades, rows = _distinct_from_zero(e, level), colours(e.values), lines(e)
     wide = ax.bbox.width / ax.figure.dpi * 72 / (_LINE * _CHARACTER)  # in points
     for row, line in enumerate(rows):
         for token, start, width in line:
@@ -67,7 +82,7 @@ def text(e: Explanation, ax: Axes, *, level: float, **_: Any) -> None:
                 start + width / 2, row, _visible(e.names[token]), ha="center", va="center", parse_math=False
             )
             drawn.set(family="monospace", fontsize=min(11.0, wide), color=INK)
-            if sure[token]:
+            if distinct[token]:
                 ax.plot([start, start + width], [row + 0.34, row + 0.34], color=INK, linewidth=1)
     ax.set_xlim(0, _LINE)
     ax.set_ylim(len(rows) - 0.5, -0.5)
@@ -79,18 +94,18 @@ def text(e: Explanation, ax: Axes, *, level: float, **_: Any) -> None:
 
 
 def lines(e: Explanation) -> list[list[tuple[int, float, float]]]:
-    """Which tokens stand on which line of a picture, where each begins, and how wide it is, in characters."""
+    """The lines of a picture: for each of its tokens the number, where it begins, and how wide it is, in characters."""
     _require_names(e)
-    found: list[list[tuple[int, float, float]]] = [[]]
+    rows: list[list[tuple[int, float, float]]] = [[]]
     start = 0.0
     for token, name in enumerate(e.names):
         width = min(len(_visible(name)) + 0.6, float(_LINE))
         if start and start + width > _LINE:
-            found.append([])
+            rows.append([])
             start = 0.0
-        found[-1].append((token, start, width))
+        rows[-1].append((token, start, width))
         start += width + 0.4
-    return found
+    return rows
 
 
 def colours(values: Array) -> list[str]:
@@ -100,18 +115,18 @@ def colours(values: Array) -> list[str]:
     ['#ffffff', '#d6604d', '#a1c9e1']
     """
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
-    found = []
+    shades = []
     for value in values:
-        full = np.array([int((FOR if value > 0 else AGAINST)[i : i + 2], 16) for i in (1, 3, 5)])
+        full = np.array(red_green_blue(FOR if value > 0 else AGAINST))
         mixed = np.rint(255 + (full - 255) * abs(value) / largest).astype(int)
-        found.append("#" + "".join(f"{part:02x}" for part in mixed))
-    return found
+        shades.append("#" + "".join(f"{part:02x}" for part in mixed))
+    return shades
 
 
-def _sure(e: Explanation, level: float) -> list[bool]:
-    """Whether the simultaneous interval excludes zero."""
+def _distinct_from_zero(e: Explanation, level: float) -> list[bool]:
+    """Whether the simultaneous interval of each value excludes zero."""
     low, high = e.interval(level).T
-    return [bool(sure) for sure in (low > 0) | (high < 0)]
+    return [bool(each) for each in (low > 0) | (high < 0)]
 
 
 def _visible(name: str) -> str:

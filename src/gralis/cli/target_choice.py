@@ -1,0 +1,50 @@
+"""Which output is explained, and what it is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gralis.errors import GralisError
+from gralis.models import Model
+from gralis.problem import Problem
+from gralis.targets import Readout, Target, describe, parse
+
+__all__ = ["ChosenTarget", "choose_target", "read_class_names"]
+
+
+@dataclass(frozen=True)
+class ChosenTarget:
+    """The output that is explained; prints as words."""
+
+    target: Target
+    label: str | None  # its name in the file of --labels
+    predicted: bool  # whether it was chosen because it is the largest output
+
+    def __str__(self) -> str:
+        named = f" ({self.label})" if self.label else ""
+        return f"{describe(self.target)}{named}{', the predicted class' if self.predicted else ''}"
+
+
+def choose_target(model: Any, x: Any, target: str | None, class_names: list[str]) -> ChosenTarget:
+    """The target of the command line, else the class with the largest output, else None for a model with one output."""
+    chosen = parse(target) if target is not None else _largest(model, x)
+    index = chosen.k if isinstance(chosen, Readout) else chosen
+    named = isinstance(index, int) and 0 <= index < len(class_names)
+    label = class_names[index] if named else None  # type: ignore[index]
+    return ChosenTarget(chosen, label, target is None and chosen is not None)
+
+
+def read_class_names(path: Path | None) -> list[str]:
+    """One name per line: the first line names output 0."""
+    if path is None:
+        return []
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GralisError(f"--labels: {path} cannot be read as text in UTF-8 ({error}).") from error
+
+
+def _largest(model: Any, x: Any) -> int | None:
+    return None if isinstance(model, Model) else Problem.build(model, x, target=0).predicted()

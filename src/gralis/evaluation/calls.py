@@ -1,0 +1,211 @@
+"""The only module that calls a model: points in, checked numbers out, in batches that fill the memory and no more.
+
+A batch costs one forward, and one backward for every target; only the inputs get gradients. What the model returns is
+checked here, reduced to the numbers that are needed, and converted to float64.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gralis.arrays import Array
+from gralis.errors import ModelError
+from gralis.evaluation.batching import BatchSizer, Layout
+from gralis.evaluation.cost import Cost
+from gralis.evaluation.memory import saved_by_autograd, spare_memory
+from gralis.evaluation.point_sequences import PointSequence
+from gralis.models.failures import report_failure
+from gralis.models.outputs import TargetedModel
+from gralis.models.points import leaves
+from gralis.problem import Problem
+
+__all__ = ["EvaluatedBatch", "ModelCalls", "Progress"]
+
+#: Called after every batch with the number of gradients in it; may raise to stop.
+Progress = Callable[[int], None]
+#: Evaluates the points in a slice: one array of rows for every target.
+_Evaluate = Callable[[PointSequence, slice, Layout], list[Array]]
+
+_COPIES = 6  # of a point that a batch needs besides what autograd saves
+_LARGE_IMAGE = 2**14  # numbers in it
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatedBatch:
+    """What the model returned at the points in a slice: one array of rows for every target."""
+
+    part: slice
+    layout: Layout
+    rows: list[Array]
+
+    @property
+    def n_points(self) -> int:
+        return len(self.rows[0])
+
+
+class ModelCalls:
+    """Calls one model on sequences of points, batch by batch, and counts what that costs.
+
+    `point_bytes` is the size of one point; `max_memory` limits the bytes that one batch may need, by default to half
+    of what is free on the device. Only a call of the model is made again after a failure, with fewer points or in
+    another layout; an exception raised by whoever reads the batches passes through.
+    """
+
+    def __init__(
+        self,
+        model: TargetedModel,
+        point_bytes: int,
+        *,
+        batch_size: int | None = None,
+        max_memory: int | None = None,
+        layouts: tuple[Layout, ...] = ("contiguous",),
+        device: torch.device | None = None,
+    ) -> None:
+        self.model = model
+        self.cost = Cost()
+        self.progress: Progress = lambda n_gradients: None
+        self.rounding = float(np.finfo(np.float64).eps)  # of the coarsest type in which values were returned
+        self._forwards, self._backwards = (BatchSizer.start(batch_size, layouts) for _ in range(2))
+        place = device or getattr(model.model, "device", None) or torch.device("cpu")
+        self._max_memory = max_memory if max_memory is not None else spare_memory(place)
+        self._measured = False
+        self._limit(_COPIES * point_bytes)
+
+    @classmethod
+    def of(
+        cls, problems: Sequence[Problem], batch_size: int | None = None, max_memory: int | None = None
+    ) -> ModelCalls:
+        """Calls of the model that the problems share."""
+        problem = problems[0]
+        point_bytes = sum(leaf.numel() * dtype.itemsize for leaf, dtype in zip(problem.x, problem.dtypes, strict=True))
+        return cls(
+            _targeted(problems),
+            point_bytes,
+            batch_size=batch_size,
+            max_memory=max_memory,
+            layouts=_layouts(problem, search=batch_size is None),
+            device=problem.device,
+        )
+
+    def session(self) -> AbstractContextManager[None]:
+        """Around all calls of one explanation: the model prepares once, and is restored once."""
+        return self.model.session()
+
+    def values(self, points: PointSequence) -> Array:
+        """F at every point, (n_points, n_targets): forwards only."""
+        values = np.empty((len(points), self.model.n_targets))
+        for batch in self._batches(points, self._values, self._forwards):
+            values[batch.part] = np.stack(batch.rows, axis=1)
+            self.cost.n_forwards += batch.n_points
+            self.cost.n_batches += 1
+            self.progress(0)
+        return values
+
+    def gradients(self, points: PointSequence) -> Iterator[EvaluatedBatch]:
+        """The gradients of F, reduced to what the points keep of them, batch by batch."""
+        for batch in self._batches(points, self._gradients, self._backwards):
+            n_gradients = batch.n_points * self.model.n_targets
+            self.cost.n_gradients += n_gradients
+            self.cost.n_batches += 1
+            self.cost.batch_size, self.cost.layout = max(self.cost.batch_size, batch.n_points), batch.layout
+            self.progress(n_gradients)
+            yield batch
+
+    def _batches(self, points: PointSequence, evaluate: _Evaluate, sizer: BatchSizer) -> Iterator[EvaluatedBatch]:
+        """Evaluate all points, each batch until it succeeds or nothing is left to try."""
+        start = 0
+        while start < len(points):
+            layout, size = sizer.next()
+            part = slice(start, min(start + size, len(points)))
+            began = time.perf_counter()
+            try:
+                rows = evaluate(points, part, layout)
+            except Exception as error:
+                if not sizer.recover(error, layout, part.stop - start):
+                    raise
+                continue
+            yield EvaluatedBatch(part, layout, rows)
+            sizer.note(layout, size, part.stop - start, time.perf_counter() - began)
+            start = part.stop
+
+    def _values(self, points: PointSequence, part: slice, layout: Layout) -> list[Array]:
+        batch = points.batch(part, layout)
+        with report_failure(self._name, batch.points):
+            values = self.model.values(batch.points, batch.inputs)
+        return [self._checked(value, points, part) for value in values]
+
+    def _gradients(self, points: PointSequence, part: slice, layout: Layout) -> list[Array]:
+        batch = points.batch(part, layout)
+        measuring: AbstractContextManager[dict[int, int]] = nullcontext({}) if self._measured else saved_by_autograd()
+        with report_failure(self._name, batch.points), measuring as saved_bytes:
+            values, gradients = self.model.values_and_gradients(batch.points, batch.inputs)
+        if not self._measured:
+            self._measure(leaves(batch.points), saved_bytes)
+        rows = []
+        for value, gradient in zip(values, gradients, strict=True):
+            self._checked(value, points, part)
+            rows.append(batch.reduced(gradient).cpu().numpy())
+            _require_finite(rows[-1], batch.name_of, points, part)
+        return rows
+
+    def _measure(self, tensors: list[Tensor], saved_bytes: dict[int, int]) -> None:
+        """The memory that a point of the first batch needed limits all later batches."""
+        self._measured = True
+        batch_bytes = sum(leaf.numel() * leaf.element_size() for leaf in tensors)
+        self.cost.bytes_per_point = (2 * sum(saved_bytes.values()) + _COPIES * batch_bytes) // len(tensors[0]) + 1
+        self._limit(self.cost.bytes_per_point)
+
+    def _limit(self, bytes_per_point: int) -> None:
+        """No batch, with gradients or without, may need more than the memory limit."""
+        for sizer in (self._forwards, self._backwards):
+            sizer.limit = min(sizer.limit, max(1, int(self._max_memory // bytes_per_point)))
+
+    def _checked(self, value: object, points: PointSequence, part: slice) -> Array:
+        """What the model returned as values, (rows,) in float64; a model written by the user may return anything."""
+        shape = (part.stop - part.start,)
+        if not isinstance(value, Tensor) or value.shape != shape:
+            got = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+            raise ModelError(f"The model must return its values as a tensor of shape {shape}, one per row. Got {got}.")
+        if value.is_floating_point():
+            self.rounding = max(self.rounding, torch.finfo(value.dtype).eps)
+        numbers: Array = value.detach().double().cpu().numpy()
+        _require_finite(numbers, lambda place: "output", points, part)
+        return numbers
+
+    @property
+    def _name(self) -> str:
+        return f"The model {type(self.model.model).__name__}"
+
+
+def _require_finite(rows: Array, name_of: Callable[[tuple[int, ...]], str], points: PointSequence, part: slice) -> None:
+    """A NaN or an infinity is reported with the first point at which it appears, never averaged away."""
+    wrong = ~np.isfinite(rows)
+    if wrong.any():
+        row, *place = np.argwhere(wrong)[0].tolist()
+        raise ModelError(
+            f"The model's {name_of(tuple(place))} is {rows[row, *place]}, first at {points.location(part.start + row)}"
+        )
+
+
+def _layouts(problem: Problem, *, search: bool) -> tuple[Layout, ...]:
+    """The memory layouts to try, the likely best first: convolutions on large images are faster with channels last."""
+    images = [leaf for leaf in problem.x if leaf.ndim == 3 and leaf.shape[0] <= 16 and leaf.shape[-1] > 16]
+    if images and (search or max(leaf.numel() for leaf in images) >= _LARGE_IMAGE):
+        return "channels_last", "contiguous"
+    return ("contiguous",)
+
+
+def _targeted(problems: Sequence[Problem]) -> TargetedModel:
+    """The model with all targets of one input, or with one target for each of several inputs."""
+    model = problems[0].model
+    if len(problems) == 1:
+        return TargetedModel(model, problems[0].targets)
+    targets = tuple(problem.targets[0] for problem in problems)
+    return TargetedModel(model) if len(set(targets)) == 1 else TargetedModel(model, of_inputs=targets)

@@ -1,0 +1,172 @@
+"""The two tables of a run, as Parquet: one row per input and feature, and one row per input.
+
+Every file names the version of its schema, and there is a reader for every version that was ever written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gralis.errors import GralisError
+from gralis.results.explanation import Explanation
+from gralis.storage.json_values import plain
+
+__all__ = ["SCHEMA", "Outcome", "arrow", "empty", "pack", "unpack", "written"]
+
+SCHEMA = "gralis.many/1"
+_KEY = b"gralis.schema"
+_VALUES = {"input": "string", "feature": "int32", "name": "string", "phi": "f8", "stderr": "f8", "half_width": "f8"}
+_INPUTS = {
+    "input": "string",
+    "failure": "string",  # why there is no result; null if there is one
+    "label": "string",
+    "target": "string",
+    "n_features": "int64",
+    "f_x": "f8",
+    "f_baseline": "f8",
+    "sum_phi": "f8",
+    "residual": "f8",  # F(x) - F(x') - sum of phi
+    "residual_path": "f8",  # its three parts; null without residuals=True
+    "residual_numerical": "f8",
+    "residual_kernel": "f8",
+    "certificate": "f8",  # the widest half-width
+    "certificate_sum": "f8",  # the half-width of the sum of phi
+    "certificate_level": "f8",
+    "certificate_kind": "string",
+    "method": "string",
+    "n_gradients": "int64",
+    "n_forwards": "int64",
+    "n_rays": "int64",
+    "provenance": "string",  # JSON
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one input: an explanation, or the reason why there is none."""
+
+    id: str
+    label: str | None = None
+    explanation: Explanation | None = None
+    failure: str | None = None
+
+
+def written(text: str) -> str:
+    """The text as UTF-8 can hold it: a lone surrogate, such as a foreign byte of a file name, becomes its number.
+
+    >>> written("photo \\udcff")
+    'photo \\\\udcff'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def arrow(module: str = "pyarrow") -> Any:
+    """pyarrow, or an error that says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise GralisError('Result tables need pyarrow: pip install "gralis[many]".') from error
+
+
+def pack(outcomes: Sequence[Outcome], level: float, *, residuals: bool) -> tuple[bytes, bytes]:
+    """The values table and the inputs table of a block, as Parquet files. The same outcomes give the same bytes."""
+    pa = arrow()
+    inputs: list[dict[str, Any]] = []
+    columns: dict[str, list[Any]] = {name: [] for name in _VALUES}
+    for outcome in outcomes:
+        explanation = outcome.explanation
+        row: dict[str, Any] = {"input": outcome.id, "label": outcome.label, "failure": outcome.failure}
+        row = {name: text if text is None else written(text) for name, text in row.items()}
+        if explanation is not None:
+            certificate = explanation.certificate(1 - level)
+            half_widths = certificate.half_widths
+            row |= _about(explanation, residuals) | {
+                "certificate": float(half_widths.max()),
+                "certificate_sum": certificate.aggregate,
+                "certificate_level": level,
+                "certificate_kind": certificate.kind,
+            }
+            n = explanation.n_features
+            columns["input"].append(pa.repeat(outcome.id, n))
+            columns["feature"].append(pa.array(np.arange(n, dtype=np.int32)))
+            columns["name"].append(pa.array([written(name) for name in explanation.names], pa.string()))
+            numbers = {"phi": explanation.values, "stderr": explanation.stderr, "half_width": half_widths}
+            for name, column in numbers.items():
+                columns[name].append(pa.array(np.asarray(column, dtype=np.float64)))
+        inputs.append(row)
+    values_schema, inputs_schema = _schema(_VALUES), _schema(_INPUTS)
+    parts = [pa.chunked_array(columns[name], values_schema.field(name).type).combine_chunks() for name in _VALUES]
+    values = pa.Table.from_arrays(parts, schema=values_schema)
+    rows = pa.Table.from_pylist(inputs, schema=inputs_schema)
+    return _parquet(values), _parquet(rows)
+
+
+def _about(e: Explanation, residuals: bool) -> dict[str, Any]:
+    total = float(e.values.sum())
+    about = {
+        "target": written(str(e.provenance["target"])),
+        "n_features": e.n_features,
+        "f_x": e.f_x,
+        "f_baseline": e.f_baseline,
+        "sum_phi": total,
+        "residual": e.delta - total,
+        "method": e.method,
+        "n_gradients": e.cost.n_gradients,
+        "n_forwards": e.cost.n_forwards,
+        "n_rays": e.cost.n_rays,
+        "provenance": json.dumps(plain({**e.provenance, "plan": e.plan})),
+    }
+    if residuals:
+        parts = e.residual
+        about |= {f"residual_{name}": getattr(parts, name).value for name in ("path", "numerical", "kernel")}
+    return about
+
+
+def unpack(content: bytes, name: str, table: str) -> Any:
+    """The table ("values" or "inputs") in a Parquet file, checked column by column."""
+    pa = arrow()
+    parquet = arrow("pyarrow.parquet")
+    try:
+        read = parquet.read_table(io.BytesIO(content))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        first = str(error).partition("\n")[0]
+        raise GralisError(f"{name} is not a whole Parquet file ({first}).") from error
+    version = (read.schema.metadata or {}).get(_KEY, b"none").decode(errors="replace")
+    if version not in _READERS:
+        raise GralisError(
+            f"{name} has the schema {version!r}; this gralis reads {', '.join(_READERS)}: update gralis if it is newer."
+        )
+    return _READERS[version](read, name, table)
+
+
+def _read_1(read: Any, name: str, table: str) -> Any:
+    if not read.schema.equals(_schema(_VALUES if table == "values" else _INPUTS)):
+        raise GralisError(f"{name} does not have the columns of a {table} table of {SCHEMA}; it may be altered.")
+    return read
+
+
+_READERS = {SCHEMA: _read_1}
+
+
+def empty(table: str) -> Any:
+    """A table without rows."""
+    return _schema(_VALUES if table == "values" else _INPUTS).empty_table()
+
+
+def _schema(columns: dict[str, str]) -> Any:
+    pa = arrow()
+    kinds = {"string": pa.string(), "f8": pa.float64(), "int32": pa.int32(), "int64": pa.int64()}
+    return pa.schema([(name, kinds[kind]) for name, kind in columns.items()], metadata={_KEY: SCHEMA.encode()})
+
+
+def _parquet(table: Any) -> bytes:
+    stream = io.BytesIO()
+    arrow("pyarrow.parquet").write_table(table, stream, compression="zstd")
+    return stream.getvalue()

@@ -1,0 +1,65 @@
+"""All that the results of `explain_many` depend on, in plain text: a run continues only with the same settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import numpy as np
+import torch
+
+from gralis.baselines import Sample
+from gralis.features import Features
+from gralis.many.block_worker import ManyOptions
+from gralis.many.items import ItemStream
+from gralis.models import adapt
+from gralis.models.failures import full_name
+from gralis.targets import describe
+from gralis.version import __version__
+
+__all__ = ["CLOCK_OPTIONS", "settings_of"]
+
+CLOCK_OPTIONS = ("max_seconds", "on_interrupt")  # with these, a result would depend on the speed of the machine
+_NO_EFFECT = {"target", "progress", "device", "max_memory", *CLOCK_OPTIONS}  # on the numbers, or named elsewhere
+
+
+def settings_of(model: object, options: ManyOptions, block_size: int, stream: ItemStream) -> dict[str, Any]:
+    """The settings that `run.json` keeps."""
+    adapted = adapt(model, None)
+    fingerprint = getattr(adapted, "fingerprint", None)
+    return {
+        "gralis": __version__,
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "model": str(fingerprint()) if fingerprint else type(adapted).__qualname__,
+        "target": options.target if isinstance(options.target, str) else describe(options.target),
+        "block_size": block_size,
+        "ledgers": options.ledgers,
+        "residuals": options.residuals,
+        **{name: _text(value) for name, value in options.explain.items() if name not in _NO_EFFECT},
+        **{f"inputs.{name}": value for name, value in stream.settings.items()},
+    }
+
+
+def _text(value: Any) -> Any:
+    """A setting as JSON can hold it: an array by its sha256, code by its name."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Features):
+        content = json.dumps([value.fingerprint(), value.names, value.discrete.tolist()])
+        return hashlib.sha256(content.encode()).hexdigest()
+    if isinstance(value, Sample):
+        return ["sample", _text(value.X), repr(value)]
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    if isinstance(value, np.ndarray):
+        return f"{value.shape} {value.dtype} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, list | tuple):
+        return [_text(each) for each in value]
+    if isinstance(value, dict):
+        return {str(key): _text(each) for key, each in value.items()}
+    if callable(value) and hasattr(value, "__qualname__"):
+        return full_name(value)
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))

@@ -1,0 +1,95 @@
+"""Everything the report says, as plain values: `content(explanation)` is what the page embeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from gralis.errors import bad
+from gralis.files.archive import to_bytes
+from gralis.report import sections, words
+from gralis.report.constants import CONSTANTS
+from gralis.report.panels import panel_contents
+from gralis.report.picture import owners
+from gralis.results.explanation import Explanation
+from gralis.storage.embedded import pack
+from gralis.storage.json_values import strict
+
+__all__ = ["SCHEMA", "content"]
+
+SCHEMA = "gralis.report/1"
+
+
+def content(
+    explanation: Explanation,
+    *,
+    title: str | None = None,
+    image: object = None,
+    label: str | None = None,
+    beside: Sequence[Explanation] = (),
+) -> dict[str, Any]:
+    """The report of an explanation in plain values, ready for JSON.
+
+    A part that the explanation cannot provide is {"missing": one sentence}.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What the report is about.
+    title : str, optional
+        The title of the page.
+    image : array of shape (H, W), (H, W, 3) or (C, H, W), optional
+        The picture to show if people cannot read x itself, for example because it is normalised.
+    label : str, optional
+        The target in words.
+    beside : sequence of Explanation, optional
+        Explanations of the same features to show side by side, for example with another baseline.
+
+    Returns
+    -------
+    dict
+        The keys are described in docs/report-schema.md.
+    """
+    e = explanation
+    _check(e, title, label, beside)
+    listed = np.sort(np.argsort(-np.abs(np.nan_to_num(e.values)), kind="stable")[: sections.MOST_LISTED])
+    owned = owners(e)
+    parts: dict[str, Any] = {
+        "schema": SCHEMA,
+        "title": title or (f"Why {label}?" if label else "Why this output?"),
+        "prediction": sections.prediction(e, label),
+        "features": sections.features(e, listed, owned),
+        "picture": sections.picture_or_reason(e, image, owned),
+        "methods": [sections.values(e, listed), *sections.other_methods(e, listed)],
+        "kernel": sections.kernel(e),
+        "rows": sections.or_missing(lambda: sections.rows(e)),
+        "constants": CONSTANTS,
+        "residual": sections.residual(e),
+        "certificate": sections.or_missing(lambda: sections.certificate(e)),
+        "interactions": sections.or_missing(lambda: sections.interactions(e)),
+        "removal": sections.or_missing(lambda: sections.removal(e, listed)),
+        "beside": [sections.other_explanation(other, listed, owned) for other in beside],
+        "panels": panel_contents(e),
+        "cost": asdict(e.cost),
+        "plan": dict(e.plan),
+        "provenance": dict(e.provenance),
+        "remarks": sections.remarks(e),
+    }
+    plain: dict[str, Any] = strict(parts)
+    plain["summary"] = words.summary(plain)
+    plain["archive"] = pack(to_bytes(e))
+    return plain
+
+
+def _check(e: Explanation, title: object, label: object, beside: Sequence[object]) -> None:
+    for name, value in (("title", title), ("label", label)):
+        if value is not None and not isinstance(value, str):
+            raise bad(name, "report", "a text or None", repr(value))
+    for other in beside:
+        if not isinstance(other, Explanation):
+            raise bad("beside", "report", "explanations of the same features", type(other).__name__)
+        if other.features.shapes != e.features.shapes or tuple(other.names) != tuple(e.names):
+            raise bad("beside", "report", "explanations of the same features", f"one with {other.features}")

@@ -1,0 +1,257 @@
+"""The numbers of every section of the page. A section that an explanation cannot provide raises the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.arrays import Array, describe
+from gralis.certificates import simultaneous
+from gralis.errors import GralisError, bad
+from gralis.estimators import removal as removal_estimators
+from gralis.features.labels import Labels
+from gralis.kernels import Gaussian, Uniform
+from gralis.report import words
+from gralis.report.picture import baseline_picture, picture, places
+from gralis.report.slider_rows import slider_rows
+from gralis.results.attribution import Attribution
+from gralis.results.explanation import Explanation
+from gralis.views.colours import AGAINST, FOR
+
+__all__ = [
+    "LEVEL",
+    "MOST_LISTED",
+    "certificate",
+    "features",
+    "interactions",
+    "kernel",
+    "or_missing",
+    "other_explanation",
+    "other_methods",
+    "picture_or_reason",
+    "prediction",
+    "remarks",
+    "removal",
+    "residual",
+    "rows",
+    "values",
+]
+
+LEVEL = 0.95
+MOST_LISTED = 400  # features
+_MOST_PAIRED = 120  # features for which pairs are computed
+_N_PAIRS, _N_PARTNERS = 8, 3
+_NOUNS = {"columns": "column", "tokens": "token", "windows": "window", "channels": "channel", "groups": "group"}
+
+#: The features that the page lists.
+Listed = NDArray[np.int64]
+
+
+def or_missing(make: Callable[[], Any]) -> Any:
+    """The result, or {"missing": the sentence} if it raises a GralisError."""
+    try:
+        return make()
+    except GralisError as error:
+        return {"missing": str(error)}
+
+
+def prediction(e: Explanation, label: str | None) -> dict[str, Any]:
+    """The outputs that are compared, and what they are called."""
+    name, count = str(e.provenance.get("baseline")), len(e.baseline_weights)
+    return {
+        "label": label,
+        "target": e.provenance.get("target"),
+        "f_x": e.f_x,
+        "f_baseline": e.f_baseline,
+        "delta": e.delta,
+        "baseline": name if count == 1 else f"{name}, averaged over {count} of them",
+        "level": LEVEL,
+    }
+
+
+def features(e: Explanation, listed: Listed, owned: Labels | None) -> dict[str, Any]:
+    """The names of the features, and where they are or which value they have."""
+    names = [e.names[int(i)] for i in listed]
+    noun = _NOUNS.get(e.features.kind, "feature")
+    named = {"n": e.n_features, "index": listed, "names": names, "kind": e.features.kind}
+    if owned is not None and noun != "channel" and e.n_features <= MOST_LISTED:
+        at = places(owned, e.n_features)
+        where = [f"{words.where(place)}, {words.area(place['area'])}" for place in at]
+        return {**named, "noun": "region", "where": where, "place": [words.where(p) for p in at], "area": at}
+    return {**named, "noun": noun, "where": _settings(e, listed), "place": None, "area": None}
+
+
+def _settings(e: Explanation, listed: Listed) -> list[str]:
+    """For every feature with one coordinate: its value, and the value of its baseline."""
+    if e.features.kind == "tokens":
+        return [f"token {i + 1} of {e.n_features}" for i in listed]
+    sizes = e.features.sizes[listed]
+    x = e.features.collect([leaf.astype(np.float64) for leaf in e.endpoints.x])[listed]
+    mean = [np.tensordot(e.baseline_weights, leaf.astype(np.float64), 1) for leaf in e.endpoints.baselines]
+    base = e.features.collect(mean)[listed]
+    return [
+        f"{words.number(a)}, baseline {words.number(b)}" if size == 1 else f"{size} coordinates"
+        for a, b, size in zip(x, base, sizes, strict=True)
+    ]
+
+
+def picture_or_reason(e: Explanation, image: object, owned: Labels | None) -> dict[str, Any]:
+    """The picture with its regions and colours, or why there is none."""
+    if owned is not None:
+        return {**picture(e, image, owned), "colours": {"for": FOR, "against": AGAINST}}
+    if image is not None:
+        raise bad("image", "report", f"None, as x of shape {e.features.shapes[0]} is no picture", describe(image))
+    return {"missing": "This input is not a picture, so its values are shown as bars."}
+
+
+def values(e: Explanation, listed: Listed) -> dict[str, Any]:
+    """The values of the explanation itself."""
+    estimator = e.design.estimator
+    about = {"id": "gralis", "name": estimator.title, "about": estimator.summary}
+    return {**about, **_numbers(e, listed), "note": ""}
+
+
+def other_methods(e: Explanation, listed: Listed) -> list[dict[str, Any]]:
+    """The values that other methods read from the same rows, or why the ledger cannot provide them."""
+    known: list[tuple[str, str, str, Callable[[], Attribution]]] = [
+        ("ig", "Integrated Gradients", "Gradients along the one straight line from the baseline to the input.",
+         e.integrated_gradients),
+        ("shapley", "Shapley values", "What a feature adds to the output, averaged over all orders of joining.",
+         e.shapley),
+        ("lime", "LIME", "The slopes of a linear model fitted to the outputs of coalitions, near ones first.", e.lime),
+    ]  # fmt: skip
+    return [
+        {"id": key, "name": name, "about": about, **or_missing(lambda method=method: _other(e, method, listed))}  # type: ignore[misc]
+        for key, name, about, method in known
+        if name != e.design.estimator.title
+    ]
+
+
+def _other(e: Explanation, method: Callable[[], Attribution], listed: Listed) -> dict[str, Any]:
+    if e.n_features > MOST_LISTED:
+        raise GralisError(f"With more than {MOST_LISTED} features only the values of the explanation itself are shown.")
+    attribution = method()
+    return {**_numbers(attribution, listed), "note": attribution.note}
+
+
+def _numbers(result: Explanation | Attribution, listed: Listed) -> dict[str, Any]:
+    return {
+        "values": result.values[listed],
+        "stderr": result.stderr[listed],
+        "half_width": result.half_widths(LEVEL)[listed],
+        "sum": result.values.sum(),
+        "exact": result.exact,
+        "method": result.method,
+    }
+
+
+def kernel(e: Explanation) -> dict[str, Any]:
+    """The kernel, with its sigma if it is Gaussian."""
+    if isinstance(e.kernel, Gaussian):
+        return {"type": "gaussian", "sigma": e.kernel.sigma, "distance": e.kernel.distance, "text": repr(e.kernel)}
+    return {"type": "uniform" if e.kernel == Uniform() else "other", "text": repr(e.kernel)}
+
+
+def rows(e: Explanation) -> dict[str, Any]:
+    """What the slider computes from."""
+    if e.n_features > MOST_LISTED:
+        raise GralisError(f"With more than {MOST_LISTED} features a page would be too slow to recompute them.")
+    return slider_rows(e)
+
+
+def residual(e: Explanation) -> dict[str, Any]:
+    """What the values do not sum to, split where possible."""
+    total = float(e.values.sum())
+    whole: dict[str, Any] = {"sum": total, "observed": {"value": e.delta - total, "half_width": None}}
+    try:
+        parts = e.residual
+    except GralisError as error:
+        return {**whole, "missing": str(error)}
+    return {**whole, **{name: asdict(getattr(parts, name)) for name in ("observed", "path", "numerical", "kernel")}}
+
+
+def certificate(e: Explanation) -> dict[str, Any]:
+    """How far off all values together may be."""
+    c = e.certificate(1 - LEVEL)
+    widest = float(np.nanmax(c.half_widths, initial=0.0))
+    return {
+        "method": c.method,
+        "kind": c.kind,
+        "ground": c.ground,
+        "widest": widest if np.isfinite(c.half_widths).all() else None,
+        "aggregate": c.aggregate,
+        "share": widest / abs(e.delta) if e.delta else None,
+        "vacuous": c.vacuous,
+        "exact": e.exact,
+        "quadrature": float(np.nanmax(c.quadrature, initial=0.0)),
+        "quadrature_known": bool(np.isfinite(c.quadrature).all()),
+        "checksum": None if c.checksum is None else asdict(c.checksum),
+        "text": repr(c),
+    }
+
+
+def interactions(e: Explanation) -> dict[str, Any]:
+    """The pairs with the strongest evidence, and enough of them for every feature."""
+    if not 2 <= e.n_features <= _MOST_PAIRED:
+        raise GralisError(f"Pairs are shown for 2 to {_MOST_PAIRED} features; here there are {e.n_features}.")
+    result = e.interactions(order=2)
+    pairs = np.array([row for row, members in enumerate(result.coalitions) if len(members) == 2])
+    estimate = result.estimate.combined(np.eye(len(result.coalitions))[pairs])
+    half = result.half_widths(LEVEL)[pairs]
+    value, error = estimate.values, estimate.stderr
+    evidence = np.abs(value) / np.maximum(error, 1e-12 * (np.abs(value).max() or 1.0))
+    order = np.argsort(-(np.abs(value) if result.exact else np.nan_to_num(evidence)), kind="stable")
+    kept, count = [], np.zeros(e.n_features, dtype=int)
+    for rank, row in enumerate(order):
+        i, j = result.coalitions[int(pairs[row])]
+        if rank < _N_PAIRS or min(count[i], count[j]) < _N_PARTNERS:
+            kept.append({"pair": [i, j], "value": value[row], "stderr": error[row], "half_width": half[row]})
+        count[[i, j]] += 1
+    return {"index": result.index, "exact": result.exact, "note": result.note, "pairs": kept, "first": _N_PAIRS}
+
+
+def removal(e: Explanation, listed: Listed) -> dict[str, Any]:
+    """What the output would be without a feature, and with this feature alone."""
+    ledger = e.ledger.kept_rows
+    if ledger is None or e.n_features > MOST_LISTED:
+        raise GralisError("This ledger keeps no values of coalitions, so the output without a feature is not known.")
+    full = e.f_x - e.f_baselines
+    drop = removal_estimators.measured(ledger, e.baseline_weights, full)
+    measured, half = np.isfinite(drop), np.zeros(e.n_features)
+    half[~measured] = np.nan
+    if not measured.all():
+        try:
+            estimate = removal_estimators.estimated(ledger, e.squared_distance, e.baseline_weights, full)
+        except GralisError:
+            pass  # the drops that were not measured stay unknown
+        else:
+            drop = np.where(measured, drop, estimate.values)
+            half = np.where(measured, 0.0, simultaneous.half_widths(estimate, LEVEL))
+    try:
+        alone: Array | None = e.singles().values[listed]
+    except GralisError:
+        alone = None
+    if alone is None and not np.isfinite(drop).any():
+        raise GralisError("No coalition of this ledger says what happens without a feature, or with one alone.")
+    return {"drop": drop[listed], "measured": measured[listed], "half_width": half[listed], "alone": alone}
+
+
+def other_explanation(other: Explanation, listed: Listed, owned: Labels | None) -> dict[str, Any]:
+    """Another explanation of the same features: its numbers, and its baseline if that is a picture."""
+    shown = None if owned is None else or_missing(lambda: baseline_picture(other, owned.shape[1:]))
+    baseline = {"baseline": shown} if isinstance(shown, str) else {}
+    return {"prediction": prediction(other, None), "kernel": kernel(other), **values(other, listed), **baseline}
+
+
+def remarks(e: Explanation) -> list[str]:
+    """What a reader must know before trusting the numbers."""
+    sentences = []
+    if not e.complete:
+        sentences.append("The run stopped before its plan was done; the numbers rest on what was evaluated until then.")
+    if e.reached is False:
+        sentences.append(f"The {e.tolerance_sentence}.")
+    return sentences

@@ -1,0 +1,80 @@
+"""An explanation in words: the table that `print` shows, and the sentences below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gralis.errors import GralisError
+from gralis.results.certified import Certified
+from gralis.results.tables import error_text, largest_first, name_width
+
+__all__ = ["Printed"]
+
+
+class Printed(Certified):
+    """The part of an `Explanation` that puts it into words. Every view takes its sentences from here."""
+
+    provenance: Mapping[str, Any]
+    complete: bool
+    reached: bool | None
+
+    @property
+    def headline(self) -> str:
+        """What the values are: the number of features, the kernel if one enters, and the estimator."""
+        kernel = f"{self.kernel}, " if self.design.estimator.has_kernel else ""
+        return f"{self.n_features} features, {kernel}{self.method}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The sentences below a table: the sum and its residual, the cost, and whether the run was completed."""
+        notes = [f"sum of phi {self.values.sum():.6g}; {self.residual_sentence}", self.cost_sentence]
+        if not self.complete:
+            notes.append("stopped before the plan was done: the numbers stand for what was evaluated so far")
+        if self.reached is not None:
+            notes.append(self.tolerance_sentence)
+        return tuple(notes)
+
+    @property
+    def residual_sentence(self) -> str:
+        """The residual and its split, or the residual alone where coalition values are missing."""
+        try:
+            return repr(self.residual)
+        except GralisError:
+            return f"residual F(x) - F(x') - sum = {self.delta - self.values.sum():.6g}"
+
+    @property
+    def tolerance_sentence(self) -> str:
+        """Whether the tolerance was reached, and if not, which budget would reach it."""
+        tolerance, atol, level = (float(self.provenance[name]) for name in ("tolerance", "atol", "level"))
+        if self.reached:
+            return f"tolerance {tolerance:g} reached"
+        sentence = f"tolerance {tolerance:g} not reached within the budget"
+        goal = max(tolerance, atol / abs(self.delta)) if self.delta else 0.0
+        if not goal or np.isnan(self.stderr).any():
+            return sentence
+        unit = "gradients" if self.cost.n_gradients else "forwards"
+        return f"{sentence}: about {self.budget_for(goal, level):.2g} {unit} would do it"
+
+    @property
+    def cost_sentence(self) -> str:
+        """What the explanation cost."""
+        spent = f"{self.cost.n_gradients} gradients on {self.cost.n_rays} rays, {self.cost.n_forwards} forwards"
+        return f"{spent}, {self.cost.seconds:.1f} s, plan {self.plan['name']}"
+
+    def __repr__(self) -> str:
+        half, order = self.half_widths(), largest_first(self.values)
+        width = name_width(self.names, order)
+        ends = f"F(x) = {self.f_x:.6g}   F(x') = {self.f_baseline:.6g}   difference {self.delta:.6g}"
+        lines = [f"GRALIS explanation, {self.headline}", ends, ""]
+        lines.append(f"{'feature':<{width}}  {'phi':>11}  {'+-':>9}  {'share':>6}")
+        for i in order:
+            share = f"{self.values[i] / self.delta:6.1%}" if self.delta else "     -"
+            row = f"{self.values[i]:>11.5g}  {error_text(half[i]):>9}  {share}"
+            lines.append(f"{self.names[int(i)]:<{width}}  {row}")
+        if self.n_features > len(order):
+            rest = self.values.sum() - self.values[order].sum()
+            lines.append(f"{f'({self.n_features - len(order)} more)':<{width}}  {rest:>11.5g}")
+        return "\n".join([*lines, "", *self.notes])

@@ -1,0 +1,51 @@
+"""The plain-text tables that `print` shows. `+-` always means a simultaneous 95% half-width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.arrays import Array
+
+__all__ = ["MOST_ROWS", "error_text", "largest_first", "name_width", "table_html", "titled"]
+
+MOST_ROWS = 15
+
+
+def largest_first(values: Array, most: int = MOST_ROWS) -> NDArray[np.int64]:
+    """The places of the largest magnitudes. In a table with several rows the largest of each column counts."""
+    magnitudes = np.abs(values)
+    return np.argsort(-(magnitudes if magnitudes.ndim == 1 else magnitudes.max(0)), kind="stable")[:most]
+
+
+def name_width(names: Sequence[str], order: NDArray[np.int64]) -> int:
+    """How wide the column of names must be."""
+    return max([7, *(len(names[int(i)]) for i in order)])
+
+
+def error_text(half_width: float) -> str:
+    """A half-width in a table: a number, `exact`, or `unknown`.
+
+    >>> error_text(0.0), error_text(0.123), error_text(float("nan"))
+    ('exact', '0.12', 'unknown')
+    """
+    if np.isnan(half_width):
+        return "unknown"
+    return "exact" if half_width == 0 else f"{half_width:.2g}"
+
+
+def titled(what: str, exact: bool, note: str) -> str:
+    """The first line of a table: what it shows, and whether it is exact."""
+    return f"{what} ({'exact' if exact else 'estimated'}{'; ' + note if note else ''})"
+
+
+def table_html(text: str) -> str:
+    """A printed table for a notebook.
+
+    >>> table_html("a <b>")
+    '<pre style="line-height:1.3">a &lt;b&gt;</pre>'
+    """
+    return f'<pre style="line-height:1.3">{escape(text)}</pre>'
