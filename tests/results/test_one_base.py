@@ -1,4 +1,4 @@
-"""Every kind of result answers alike: the drifts that four copies of one behaviour had."""
+"""All results share one base. Each test guards against one way in which four copies of it had drifted apart."""
 
 from __future__ import annotations
 

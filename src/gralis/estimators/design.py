@@ -115,7 +115,7 @@ class Estimator(ABC):
 
     def total_of_values(self, ledger: Ledger, design: Design) -> Estimate:
         """sum_T v(T) / (|T| C(n, |T|)): what the values under the uniform kernel sum to, from coalition values."""
-        raise GralisError(f"The estimator {self.name!r} has no rays, so it has no residual to split.")
+        raise GralisError(f"The estimator {self.name!r} cannot sum values, so the residual cannot be split.")
 
     def effective_rays(self, ledger: AnyLedger, design: Design) -> Array:
         """(sum W)^2 / sum W^2: how many equally weighted rays each value is worth, (n_features,)."""

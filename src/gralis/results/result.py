@@ -76,7 +76,8 @@ class Result(ABC):
         Parameters
         ----------
         level : float, default=0.95
-            The probability with which all intervals cover together.
+            The probability with which all intervals cover together. A result that holds several explanations has
+            intervals that cover together within each explanation.
 
         Returns
         -------
@@ -91,7 +92,8 @@ class Result(ABC):
         Parameters
         ----------
         level : float, default=0.95
-            The probability with which all intervals cover together.
+            The probability with which all intervals cover together. A result that holds several explanations has
+            intervals that cover together within each explanation.
 
         Returns
         -------
