@@ -66,7 +66,6 @@ def test_a_kernel_from_outside_is_saved_by_its_name(tmp_path) -> None:
 
 
 def test_a_registered_kernel_is_saved_with_its_fields(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(stored, "_REGISTERED", {})
     kernels.register("geometric", Geometric)
     before = gralis.explain(product, X, kernel=Geometric(0.25), budget=120)
     path = before.save(tmp_path / "why.gralis")

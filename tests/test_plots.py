@@ -348,8 +348,7 @@ def test_pictures_can_share_a_scale() -> None:
 # --- kinds from outside ----------------------------------------------------------------------------------------------
 
 
-def test_a_registered_kind_is_drawn_with_the_options_of_plot(monkeypatch) -> None:
-    monkeypatch.setattr(plots, "_KINDS", dict(plots._KINDS))
+def test_a_registered_kind_is_drawn_with_the_options_of_plot() -> None:
     calls = []
 
     def dots(explanation, ax, *, top, level, **_) -> None:

@@ -224,9 +224,7 @@ def test_files_that_hold_the_repr_of_a_kernel_are_still_replayed(kernel, tmp_pat
         assert again.explanation.kernel == gralis.Gaussian(0.9)
 
 
-def test_a_registered_kernel_and_a_registered_plan_come_back_from_the_file(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(gralis.kernels.stored, "_REGISTERED", {})
-    monkeypatch.setattr(gralis.plans.registry, "_FACTORIES", dict(gralis.plans.registry._FACTORIES))
+def test_a_registered_kernel_and_a_registered_plan_come_back_from_the_file(tmp_path) -> None:
     gralis.kernels.register("sharper", Sharper)
     gralis.plans.register("cautious", Cautious)
     explanation = gralis.explain(network(), X, target=1, kernel=Sharper(0.75), plan="cautious", budget=200)

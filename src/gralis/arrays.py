@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-__all__ = ["Array", "ChannelAxis", "Masks", "Shape", "describe", "length", "plain", "to_numpy"]
+from gralis.errors import bad
+
+__all__ = [
+    "Array",
+    "ChannelAxis",
+    "Masks",
+    "Shape",
+    "describe",
+    "length",
+    "parts_of",
+    "plain",
+    "real_numbers",
+    "to_numpy",
+]
 
 Array: TypeAlias = NDArray[np.float64]
 Masks: TypeAlias = NDArray[np.bool_]  # (n_coalitions, n_features)
@@ -31,6 +45,13 @@ def plain(values: object) -> NDArray[Any]:
     return array.astype(np.float64 if wide else array.dtype.newbyteorder("="), copy=False)
 
 
+def parts_of(values: object) -> tuple[Any, ...]:
+    """The parts of a tuple or a dict; anything else is its only part."""
+    if isinstance(values, Mapping):
+        return tuple(values.values())
+    return values if isinstance(values, tuple) else (values,)
+
+
 def length(value: object) -> int | None:
     """The number of entries of a list or an array; None for text and for everything that has no length."""
     try:
@@ -45,3 +66,24 @@ def describe(value: object) -> str:
         return f"an array of shape {tuple(value.shape)} and dtype {value.dtype}"
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def real_numbers(
+    values: object, parameter: str, owner: str, allowed: str = "an array of real numbers", kinds: str = "biuf"
+) -> NDArray[Any]:
+    """The values as an array, if its dtype is one of these kinds; otherwise an error that says what is allowed.
+
+    >>> real_numbers(["a"], "image", "slic")
+    Traceback (most recent call last):
+        ...
+    gralis.errors.GralisError: The 'image' parameter of slic must be an array of real numbers. Got ['a'] (dtype <U1) \
+instead.
+    """
+    try:
+        array = to_numpy(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # torch refuses a list of tensors with a graph
+        raise bad(parameter, owner, allowed, f"{describe(values)} ({error})") from error
+    if array.dtype.kind not in kinds:
+        dtype = "" if hasattr(values, "dtype") else f" (dtype {array.dtype})"
+        raise bad(parameter, owner, allowed, f"{describe(values)}{dtype}")
+    return array

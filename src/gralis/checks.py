@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from gralis.errors import bad
 Choice = TypeVar("Choice")
 Function = TypeVar("Function")
 
-__all__ = ["free_name", "function", "is_whole", "non_negative", "one_of", "positive", "probability", "whole"]
+__all__ = ["function", "is_whole", "non_negative", "one_of", "positive", "probability", "whole"]
 
 
 def is_whole(value: object, least: int | None = None, most: int | None = None) -> bool:
@@ -71,21 +71,6 @@ def one_of(value: Choice, choices: Sequence[Choice], name: str, owner: str) -> C
     """
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
         raise bad(name, owner, f"one of {', '.join(map(repr, choices))}", repr(value))
-    return value
-
-
-def free_name(value: object, taken: Collection[str], name: str, owner: str) -> str:
-    """A text under which something can be registered: any but the names that gralis uses itself.
-
-    >>> free_name("lime", ("ig", "lime"), "name", "register")
-    Traceback (most recent call last):
-        ...
-    gralis.errors.GralisError: The 'name' parameter of register must be a string other than the names of gralis itself \
-('ig', 'lime'). Got 'lime' instead.
-    """
-    if not isinstance(value, str) or not value or value in taken:
-        allowed = f"a string other than the names of gralis itself ({', '.join(map(repr, taken))})"
-        raise bad(name, owner, allowed, repr(value))
     return value
 
 

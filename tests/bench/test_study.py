@@ -225,8 +225,6 @@ def test_a_study_takes_whatever_explain_many_takes(tmp_path, monkeypatch):
 
 
 def test_a_registered_metric_is_found_and_given_what_it_takes():
-    from gralis.faithfulness import registry
-
     seen = {}
 
     def marked(model, x, attribution, *, annotation, target=None, **keywords):
@@ -239,17 +237,13 @@ def test_a_registered_metric_is_found_and_given_what_it_takes():
 
     faithfulness.register("marked", marked)
     faithfulness.register("again", again)
-    try:
-        study = Study(methods=("occlusion",), metrics=("marked", "again", "gini"))
-        item = Generated().load(0)
-        record = measure(study, network(), item, repeated=False)
-        assert [score["metric"] for score in record["scores"]] == ["gini"]  # no annotation, and not repeated
-        mask = np.eye(16, dtype=bool)
-        record = measure(study, network(), replace(item, annotation=mask), repeated=True)
-        assert [score["metric"] for score in record["scores"]] == ["marked", "again", "gini"]
-        assert record["scores"][0]["value"] == pytest.approx(1 / 16)
-        assert seen["annotation"] is mask
-        assert seen["again"].tolist() == record["attributions"]["occlusion"]
-    finally:
-        for name in ("marked", "again"):
-            del registry._metrics[name]
+    study = Study(methods=("occlusion",), metrics=("marked", "again", "gini"))
+    item = Generated().load(0)
+    record = measure(study, network(), item, repeated=False)
+    assert [score["metric"] for score in record["scores"]] == ["gini"]  # no annotation, and not repeated
+    mask = np.eye(16, dtype=bool)
+    record = measure(study, network(), replace(item, annotation=mask), repeated=True)
+    assert [score["metric"] for score in record["scores"]] == ["marked", "again", "gini"]
+    assert record["scores"][0]["value"] == pytest.approx(1 / 16)
+    assert seen["annotation"] is mask
+    assert seen["again"].tolist() == record["attributions"]["occlusion"]

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from gralis import GralisError, faithfulness
-from gralis.faithfulness import METRICS, NoisyLinear, Score, registry
+from gralis.faithfulness import METRICS, NoisyLinear, Score
 
 BUILT_IN = tuple(METRICS)
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    yield
-    for name in set(METRICS) - set(BUILT_IN):
-        del registry._metrics[name]
 
 
 def largest(model, x, attribution, **keywords):

@@ -14,7 +14,7 @@ ROOT = Path(gralis.__file__).parent
 STAGES = (
     ("version", "errors"),
     ("arrays",),
-    ("checks",),
+    ("checks", "registry"),
     ("laws",),
     ("kernels",),
     ("targets", "storage"),

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from gralis import GralisError, faithfulness, methods
-from gralis.methods import FROM_LEDGER, METHODS, registry
+from gralis.methods import FROM_LEDGER, METHODS
 
 BUILT_IN = tuple(METHODS)
-
-
-@pytest.fixture(autouse=True)
-def forget() -> Iterator[None]:
-    yield
-    for name in set(METHODS) - set(BUILT_IN):
-        del registry._methods[name]
-        registry._from_ledger.pop(name, None)
 
 
 def shapley(model, x, *, ledger=None, seed=0, **keywords):

@@ -19,7 +19,7 @@ import torch
 import gralis
 from gralis import GralisError
 from gralis.estimators import removal
-from gralis.report import archive_of, content, content_of, panels, register_panel, words
+from gralis.report import archive_of, content, content_of, register_panel, words
 from gralis.report.outline import outline
 from gralis.report.png import png
 from report_cases import HOSTILE, exhaustive, network, picture, row, shared
@@ -236,9 +236,7 @@ def test_a_run_that_stopped_early_says_so() -> None:
 # --- sections from outside -----------------------------------------------------------------------------------------
 
 
-def test_a_registered_panel_is_a_section_of_the_report(monkeypatch, sampled: gralis.Explanation) -> None:
-    monkeypatch.setattr(panels, "_PANELS", {})
-
+def test_a_registered_panel_is_a_section_of_the_report(sampled: gralis.Explanation) -> None:
     def refuse(explanation: gralis.Explanation) -> str:
         raise GralisError("This model has no layers.")
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.arrays import Shape, describe, to_numpy
+from gralis.arrays import Shape, parts_of, real_numbers
 from gralis.baselines.recipes import RECIPES
 from gralis.checks import is_whole, whole
 from gralis.errors import bad
@@ -75,8 +74,7 @@ def sample(X: object, n: int | None = None, seed: int = 0) -> Sample:
     >>> sample(np.zeros((200, 3)), n=50)
     sample(200 rows, n=50, seed=0)
     """
-    parts = tuple(X.values()) if isinstance(X, Mapping) else X if isinstance(X, tuple) else (X,)
-    shapes = [shape_of(part) for part in parts]
+    shapes = [shape_of(part) for part in parts_of(X)]
     if not shapes or any(not shape or shape[0] != shapes[0][0] for shape in shapes) or not shapes[0][0]:
         raise bad("X", "sample", "an array (N, *x.shape) with N >= 1, or a tuple of them", f"shapes {shapes}")
     n_rows = shapes[0][0]
@@ -87,13 +85,7 @@ def sample(X: object, n: int | None = None, seed: int = 0) -> Sample:
 
 def as_numbers(value: object) -> NDArray[Any]:
     """The value as an array of real numbers, or the error that lists all forms of a baseline."""
-    try:
-        array = to_numpy(value)
-    except (TypeError, ValueError, RuntimeError) as error:  # torch refuses a list of tensors with a graph
-        raise bad("baseline", "explain", ALLOWED, f"{describe(value)} ({error})") from error
-    if array.dtype.kind not in "biuf":
-        raise bad("baseline", "explain", ALLOWED, describe(value))
-    return array
+    return real_numbers(value, "baseline", "explain", ALLOWED)
 
 
 def shape_of(value: object) -> Shape:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -36,63 +36,49 @@ class Recipe(Protocol):
         array
             Shaped like the leaf, or broadcastable to it.
         """
-        ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Call:
-    """A recipe whose repr is the call that makes it: blur(sigma=8)."""
+    """A recipe that is a function of the leaf, its number and some options; its repr is blur(sigma=8)."""
+
+    make: Callable[..., Array]
+    options: tuple[tuple[str, object], ...] = ()
+
+    def point(self, leaf: Array, index: int) -> Array:
+        return self.make(leaf, index, **dict(self.options))
 
     def __repr__(self) -> str:
-        name = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(self).__name__).strip("_")
-        options = [(f.name, getattr(self, f.name)) for f in fields(self)]
-        return f"{name}({', '.join(f'{key}={value!r}' for key, value in options if value not in (None, 'auto'))})"
+        shown = (f"{key}={value!r}" for key, value in self.options if value not in (None, "auto"))
+        return f"{self.make.__name__.strip('_')}({', '.join(shown)})"
 
 
-@dataclass(frozen=True, repr=False)
-class _Zeros(_Call):
-    def point(self, leaf: Array, index: int) -> Array:
-        return np.zeros(leaf.shape)
+def _zeros(leaf: Array, index: int) -> Array:
+    return np.zeros(leaf.shape)
 
 
-@dataclass(frozen=True, repr=False)
-class _Mean(_Call):
-    def point(self, leaf: Array, index: int) -> Array:
-        return np.full(leaf.shape, leaf.mean())
+def _mean(leaf: Array, index: int) -> Array:
+    return np.full(leaf.shape, leaf.mean())
 
 
-@dataclass(frozen=True, repr=False)
-class _MeanColor(_Call):
-    channel_axis: ChannelAxis
-
-    def point(self, leaf: Array, index: int) -> Array:
-        return np.asarray(leaf.mean(axis=_spatial(leaf.shape, self.channel_axis, "mean_color"), keepdims=True))
+def _mean_color(leaf: Array, index: int, channel_axis: ChannelAxis) -> Array:
+    return np.asarray(leaf.mean(axis=_spatial(leaf.shape, channel_axis, "mean_color"), keepdims=True))
 
 
-@dataclass(frozen=True, repr=False)
-class _Blur(_Call):
-    sigma: float | None
-    channel_axis: ChannelAxis
+def _blur(leaf: Array, index: int, sigma: float | None, channel_axis: ChannelAxis) -> Array:
+    from scipy.ndimage import gaussian_filter  # here, because it is slow to import
 
-    def point(self, leaf: Array, index: int) -> Array:
-        from scipy.ndimage import gaussian_filter  # here, because it is slow to import
-
-        axes = _spatial(leaf.shape, self.channel_axis, "blur")
-        sigma = min(leaf.shape[axis] for axis in axes) / 10 if self.sigma is None else self.sigma
-        blurred: Array = gaussian_filter(leaf, [sigma if axis in axes else 0.0 for axis in range(leaf.ndim)])
-        return blurred
+    axes = _spatial(leaf.shape, channel_axis, "blur")
+    width = min(leaf.shape[axis] for axis in axes) / 10 if sigma is None else sigma
+    blurred: Array = gaussian_filter(leaf, [width if axis in axes else 0.0 for axis in range(leaf.ndim)])
+    return blurred
 
 
-@dataclass(frozen=True, repr=False)
-class _Noise(_Call):
-    seed: int
-    channel_axis: ChannelAxis
-
-    def point(self, leaf: Array, index: int) -> Array:
-        axes = _spatial(leaf.shape, self.channel_axis, "noise")
-        low, high = leaf.min(axis=axes, keepdims=True), leaf.max(axis=axes, keepdims=True)
-        rng = np.random.default_rng([self.seed, index])  # two leaves of one shape get different noise
-        return np.asarray(low + (high - low) * rng.random(leaf.shape))
+def _noise(leaf: Array, index: int, seed: int, channel_axis: ChannelAxis) -> Array:
+    axes = _spatial(leaf.shape, channel_axis, "noise")
+    low, high = leaf.min(axis=axes, keepdims=True), leaf.max(axis=axes, keepdims=True)
+    rng = np.random.default_rng([seed, index])  # two leaves of one shape get different noise
+    return np.asarray(low + (high - low) * rng.random(leaf.shape))
 
 
 def zeros() -> Recipe:
@@ -107,7 +93,7 @@ def zeros() -> Recipe:
     >>> zeros().point(np.ones(2), 0).tolist()
     [0.0, 0.0]
     """
-    return _Zeros()
+    return _Call(_zeros)
 
 
 def mean() -> Recipe:
@@ -122,7 +108,7 @@ def mean() -> Recipe:
     >>> mean().point(np.array([1.0, 3.0]), 0).tolist()
     [2.0, 2.0]
     """
-    return _Mean()
+    return _Call(_mean)
 
 
 def mean_color(channel_axis: ChannelAxis = "auto") -> Recipe:
@@ -144,7 +130,7 @@ def mean_color(channel_axis: ChannelAxis = "auto") -> Recipe:
     >>> mean_color().point(np.array([[[0.0, 2.0]], [[4.0, 6.0]]]), 0).ravel().tolist()
     [1.0, 5.0]
     """
-    return _MeanColor(_checked(channel_axis, "mean_color"))
+    return _Call(_mean_color, (("channel_axis", _checked(channel_axis, "mean_color")),))
 
 
 def blur(sigma: float | None = None, channel_axis: ChannelAxis = "auto") -> Recipe:
@@ -169,7 +155,7 @@ def blur(sigma: float | None = None, channel_axis: ChannelAxis = "auto") -> Reci
     """
     if sigma is not None and positive(sigma, "sigma", "blur") > _WIDEST:
         raise bad("sigma", "blur", f"a number > 0 and at most {_WIDEST}, or None", repr(sigma))
-    return _Blur(sigma, _checked(channel_axis, "blur"))
+    return _Call(_blur, (("sigma", sigma), ("channel_axis", _checked(channel_axis, "blur"))))
 
 
 def noise(seed: int = 0, channel_axis: ChannelAxis = "auto") -> Recipe:
@@ -191,7 +177,8 @@ def noise(seed: int = 0, channel_axis: ChannelAxis = "auto") -> Recipe:
     >>> noise(seed=1), bool((noise().point(np.full((1, 8, 8), 7.0), 0) == 7.0).all())
     (noise(seed=1), True)
     """
-    return _Noise(whole(seed, "seed", 0, "noise"), _checked(channel_axis, "noise"))
+    options = ("seed", whole(seed, "seed", 0, "noise")), ("channel_axis", _checked(channel_axis, "noise"))
+    return _Call(_noise, options)
 
 
 #: The recipes that `explain(baseline=...)` knows by name.

@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -19,6 +19,7 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
+from gralis.arrays import parts_of
 from gralis.bench.repeats import digest, fingerprint
 from gralis.bench.store import Store
 from gralis.bench.study import Study, measure
@@ -137,8 +138,7 @@ def _digest(pending: PendingItem) -> str:
         item = pending.make()
     except Exception:  # an image that fails is tried again anyway
         return "missing"
-    leaves = list(item.x.values()) if isinstance(item.x, Mapping) else item.x if isinstance(item.x, tuple) else [item.x]
-    content = json.dumps([list(map(digest, leaves)), dict(item.about)], sort_keys=True)
+    content = json.dumps([list(map(digest, parts_of(item.x))), dict(item.about)], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 

@@ -68,12 +68,9 @@ def rows(records: Iterable[Mapping[str, Any]], group: str = "patient") -> list[S
             "label": about.get("label", ""),
             "target": record.get("target", ""),
         }
-        if "error" in record:
-            table.append(ScoreRow(**common, method="", metric="", value=None, better="higher", error=record["error"]))
-        for score in record.get("scores", ()):
-            named = {"method": score["method"], "metric": score["metric"], "value": score.get("value")}
-            better, error = score.get("better", "higher"), score.get("error", "")
-            table.append(ScoreRow(**common, **named, better=better, error=error))
+        for score in ({"error": record["error"]},) if "error" in record else record.get("scores", ()):
+            named = {name: score.get(name, "") for name in ("method", "metric", "error")}
+            table.append(ScoreRow(**common, **named, value=score.get("value"), better=score.get("better", "higher")))
     return table
 
 

@@ -12,7 +12,7 @@ from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from gralis.arrays import Array
 from gralis.bench.scores import ScoreRow
@@ -159,7 +159,7 @@ def interval(values: Array, level: float = 0.95) -> tuple[float, float]:
     n = len(values)
     if n < 2:
         return float("nan"), float("nan")
-    half = float(stats.t.ppf((1 + level) / 2, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    half = float(stdtrit(n - 1, (1 + level) / 2) * values.std(ddof=1) / np.sqrt(n))
     return float(values.mean()) - half, float(values.mean()) + half
 
 
@@ -190,6 +190,8 @@ def paired_p(differences: Array, test: Test = "wilcoxon") -> float:
     if not len(d):
         return 1.0
     if test == "wilcoxon":
+        from scipy import stats  # here, because it takes a second to import
+
         return float(stats.wilcoxon(d).pvalue)
     observed = abs(d.mean()) * (1 - 1e-12)
     if len(d) <= _EXACT:

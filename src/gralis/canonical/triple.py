@@ -48,8 +48,9 @@ class Triple:
         for name in ("weights", "marginals"):
             table = np.asarray(getattr(self, name), dtype=np.float64)
             if table.shape != shape:
+                shown = "/".join(str(len(entries)) for entries in self.index[:6])
                 allowed = "of shape (n_features, n_index), with as many entries as every feature's index"
-                raise bad(name, "Triple", allowed, f"shape {table.shape} beside {self._sizes()} indices")
+                raise bad(name, "Triple", allowed, f"shape {table.shape} beside {shown} indices")
             object.__setattr__(self, name, table)
 
     @property
@@ -83,7 +84,3 @@ class Triple:
         for i, phi in enumerate(self.attribution()[:15]):
             lines.append(f"feature {i:>2}  {len(self.index[i]):>6} indices  phi {phi:>11.5g}")
         return "\n".join(lines)
-
-    def _sizes(self) -> str:
-        """The sizes of the first index sets, for an error message."""
-        return "/".join(str(len(entries)) for entries in self.index[:6])

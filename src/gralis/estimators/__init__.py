@@ -20,6 +20,7 @@ from gralis.estimators.folded import FoldedRays
 from gralis.estimators.plain import EnumeratedRays, WeightedRays
 from gralis.estimators.ratio import Ratio
 from gralis.estimators.shapley import LikelyGames
+from gralis.registry import Registry
 
 __all__ = [
     "ADJUSTED",
@@ -39,9 +40,8 @@ __all__ = [
 ADJUSTED, WEIGHTED, ENUMERATED, RATIO = AdjustedRays(), WeightedRays(), EnumeratedRays(), Ratio()
 ENDPOINT, SHAPLEY, FOLDED = EndpointDifferences(), LikelyGames(), FoldedRays()
 
-_BY_NAME: dict[str, Estimator] = {
-    estimator.name: estimator for estimator in (ADJUSTED, WEIGHTED, ENUMERATED, RATIO, ENDPOINT, SHAPLEY, FOLDED)
-}
+_BUILT_IN: tuple[Estimator, ...] = (ADJUSTED, WEIGHTED, ENUMERATED, RATIO, ENDPOINT, SHAPLEY, FOLDED)
+_BY_NAME = Registry("estimators.register", {estimator.name: estimator for estimator in _BUILT_IN}, "estimator.name")
 
 
 def register(estimator: Estimator) -> None:

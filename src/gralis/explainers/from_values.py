@@ -17,7 +17,17 @@ from gralis.explainers.regression import faith_estimate, lasso_support, lime_fit
 from gralis.explainers.sampled import index_estimate
 from gralis.explainers.transform import Coalition, coalitions, faith, index_values, moebius
 
-__all__ = ["INDICES", "LimeFit", "by_index", "coalitions_up_to", "interactions", "kernel_shap", "lime", "moebius_up_to"]
+__all__ = [
+    "INDICES",
+    "LimeFit",
+    "by_index",
+    "coalitions_up_to",
+    "exact_estimate",
+    "interactions",
+    "kernel_shap",
+    "lime",
+    "moebius_up_to",
+]
 
 INDICES = ("SII", "STII", "k-SII", "FSII", "BII")
 _MOST_COALITIONS = 200_000
@@ -52,7 +62,7 @@ class LimeFit:
 def by_index(values: CoalitionValues, index: Index, sets: tuple[Coalition, ...], method: str | None = None) -> Estimate:
     """An index of these coalitions; exact if every coalition was evaluated, otherwise estimated from the rows."""
     if values.complete:
-        return _exact(index_values(moebius(values.table()), index, sets), method or index.name)
+        return exact_estimate(index_values(moebius(values.table()), index, sets), method or index.name)
     estimate = index_estimate(values, index, sets)
     return estimate if method is None else replace(estimate, method=method)
 
@@ -91,7 +101,7 @@ def moebius_up_to(values: CoalitionValues, sets: tuple[Coalition, ...]) -> tuple
     """Moebius coefficients and a note. They are exact if every coalition was evaluated, otherwise a best fit."""
     if values.complete:
         m = moebius(values.table())
-        return _exact(np.array([m[sum(1 << j for j in members)] for members in sets]), "Moebius"), values.note
+        return exact_estimate(np.array([m[sum(1 << j for j in members)] for members in sets]), "Moebius"), values.note
     _require_rows(values, len(sets), "moebius")
     estimate, n_known = moebius_estimate(values, sets)
     return estimate, f"{n_known} exact, the others from the best fit of this order {values.note}".strip()
@@ -102,7 +112,7 @@ def interactions(values: CoalitionValues, sets: tuple[Coalition, ...], order: in
     _require_rows(values, len(sets), "interactions")
     if index == "FSII":
         if values.complete:
-            return _exact(faith(moebius(values.table()), order, sets), index)
+            return exact_estimate(faith(moebius(values.table()), order, sets), index)
         return faith_estimate(values, sets, index)
     if index == "STII" and not values.complete and order > 2:
         raise GralisError(
@@ -124,7 +134,8 @@ def coalitions_up_to(n_features: int, order: object, name: str, owner: str) -> t
     return coalitions(n_features, most)
 
 
-def _exact(values: Array, method: str) -> Estimate:
+def exact_estimate(values: Array, method: str) -> Estimate:
+    """The values as an estimate without sampling error."""
     return Estimate(values, np.zeros((1, len(values))), method, exact=True)
 
 

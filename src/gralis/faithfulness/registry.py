@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
-from gralis.checks import free_name, function
+from gralis.checks import function
 from gralis.faithfulness.curves import deletion, insertion, road_gap, road_lerf, road_morf
 from gralis.faithfulness.fidelity import completeness, infidelity
 from gralis.faithfulness.overlap import iou, mass_inside, pointing_game
@@ -14,6 +13,7 @@ from gralis.faithfulness.sanity import model_randomisation
 from gralis.faithfulness.score import Score
 from gralis.faithfulness.sensitivity import max_sensitivity
 from gralis.faithfulness.sparsity import entropy, gini, locality
+from gralis.registry import Registry
 
 __all__ = ["METRICS", "register"]
 
@@ -21,10 +21,11 @@ _BUILT_IN = (
     *(deletion, insertion, road_morf, road_lerf, road_gap, infidelity, completeness),
     *(gini, entropy, locality, max_sensitivity, stability, model_randomisation, pointing_game, iou, mass_inside),
 )
-_metrics: dict[str, Callable[..., Score]] = {metric.__name__: metric for metric in _BUILT_IN}
 
 #: Every metric of one attribution by name, in the order of the paper's table, then those that were registered.
-METRICS: Mapping[str, Callable[..., Score]] = MappingProxyType(_metrics)
+METRICS: Registry[Callable[..., Score]] = Registry(
+    "faithfulness.register", {metric.__name__: metric for metric in _BUILT_IN}
+)
 
 
 def register(name: str, metric: Callable[..., Score]) -> None:
@@ -49,7 +50,4 @@ def register(name: str, metric: Callable[..., Score]) -> None:
         ...
     gralis.errors.GralisError: The 'name' parameter of faithfulness.register must be a string other than ...
     """
-    owner = "faithfulness.register"
-    role = "with the signature of a metric of gralis"
-    taken = [known.__name__ for known in _BUILT_IN]
-    _metrics[free_name(name, taken, "name", owner)] = function(metric, "metric", owner, role)
+    METRICS[name] = function(metric, "metric", "faithfulness.register", "with the signature of a metric of gralis")

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gralis.arrays import Array, Masks, Shape, describe, to_numpy
+from gralis.arrays import Array, Masks, Shape, describe, real_numbers
 from gralis.errors import GralisError, bad
 from gralis.evaluation import Questions
 from gralis.evaluation.calls import ModelCalls
@@ -172,11 +172,8 @@ class _ImputedPoints(CoalitionPoints):
 
 def finite(numbers: object, parameter: str, owner: str, allowed: str, kinds: str = "fiu") -> NDArray[Any]:
     """The values of an attribution, or an array, as a NumPy array without NaN or infinities."""
-    try:
-        array = to_numpy(getattr(numbers, "values", numbers))
-    except (TypeError, ValueError, RuntimeError):
-        raise bad(parameter, owner, allowed, describe(numbers)) from None
-    if array.dtype.kind not in kinds or not np.isfinite(array).all():
+    array = real_numbers(getattr(numbers, "values", numbers), parameter, owner, allowed, kinds)
+    if not np.isfinite(array).all():
         raise bad(parameter, owner, allowed, describe(array))
     return array
 

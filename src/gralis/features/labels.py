@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gralis.arrays import Shape, describe, to_numpy
+from gralis.arrays import Shape, describe, real_numbers
 from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
 
@@ -37,15 +37,9 @@ _MOST_AXES = 32
 def as_labels(labels: object, owner: str) -> Labels:
     """The labels of one leaf as a new int64 array that is not empty and has no negative numbers."""
     allowed = "integers >= 0, shaped like x"
-    try:
-        array = to_numpy(labels)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise bad("labels", owner, allowed, f"{describe(labels)} ({error})") from error
+    array = real_numbers(labels, "labels", owner, allowed, kinds="iu").astype(np.int64)
     if array.size == 0:
         raise bad("labels", owner, allowed, f"no labels (shape {array.shape})")
-    if array.dtype.kind not in "iu":
-        raise bad("labels", owner, allowed, f"dtype {array.dtype}")
-    array = array.astype(np.int64)
     if (array < 0).any():
         place = tuple(int(i) for i in np.argwhere(array < 0)[0])
         raise bad("labels", owner, allowed, f"{array[place]} at index {place}")
@@ -92,15 +86,14 @@ def fit(labels: Labels, shape: Shape, owner: str = "groups") -> Labels:
     [[0, 1], [0, 1], [0, 1]]
     """
     n_axes = labels.ndim
-    if n_axes == len(shape) and all(a in (1, b) for a, b in zip(labels.shape, shape, strict=True)):
-        return np.broadcast_to(labels, shape)
+    full = n_axes == len(shape) and all(a in (1, b) for a, b in zip(labels.shape, shape, strict=True))
     partial = 0 < n_axes < len(shape)
     last = partial and labels.shape == shape[-n_axes:]
     first = partial and labels.shape == shape[:n_axes]
     if last and first:
         advice = "They fit its first axes as well as its last: give them in x's full shape."
         raise bad("labels", owner, f"unambiguous for x of shape {shape}", f"labels of shape {labels.shape}", advice)
-    if last:
+    if full or last:
         return np.broadcast_to(labels, shape)
     if first:
         return np.broadcast_to(labels.reshape(labels.shape + (1,) * (len(shape) - n_axes)), shape)

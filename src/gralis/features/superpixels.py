@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gralis.arrays import ChannelAxis, Shape, describe, to_numpy
+from gralis.arrays import ChannelAxis, Shape, real_numbers
 from gralis.checks import is_whole, non_negative, positive, whole
 from gralis.errors import GralisError, bad
 from gralis.features.labels import Labels
@@ -24,12 +24,7 @@ def segment(
     whole(n_segments, "n_segments", 1, "slic")
     positive(compactness, "compactness", "slic")
     non_negative(sigma, "sigma", "slic")
-    try:
-        pixels = to_numpy(image)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise bad("image", "slic", "an array of real numbers", f"{describe(image)} ({error})") from error
-    if pixels.dtype.kind not in "biuf":
-        raise bad("image", "slic", "an array of real numbers", f"dtype {pixels.dtype}")
+    pixels = real_numbers(image, "image", "slic")
     axis = _channel_axis(pixels.shape, channel_axis)
     spatial = tuple(size for i, size in enumerate(pixels.shape) if i != axis)
     if len(spatial) not in (2, 3) or not pixels.size:

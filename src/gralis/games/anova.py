@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gralis.games.exact import Coalition, Number, array
+from gralis.games.exact import Coalition, Number, array, by_feature
 
 __all__ = ["Anova"]
 
@@ -78,8 +78,5 @@ class Anova(ABC):
 
     def _index(self, entries: Iterable[tuple[int, Number]]) -> NDArray[Any]:
         """The entries added up by feature, as shares of the variance."""
-        total: list[Number] = [Fraction(0)] * self.n_features
-        for i, var in entries:
-            total[i] += var
         variance = self.variance()
-        return array(value / variance for value in total)
+        return array(value / variance for value in by_feature(entries, self.n_features))

@@ -80,6 +80,14 @@ def array(values: Iterable[Number]) -> NDArray[Any]:
     return np.array(numbers, dtype=object if rational else np.float64)
 
 
+def by_feature(entries: Iterable[tuple[int, Number]], n: int) -> list[Number]:
+    """The sum of the numbers of every feature."""
+    total: list[Number] = [Fraction(0)] * n
+    for i, value in entries:
+        total[i] += value
+    return total
+
+
 def coalition(members: object, n: int, parameter: str, owner: str) -> Coalition:
     """The members as sorted indices below n, none twice.
 

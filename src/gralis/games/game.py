@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gralis.arrays import Array, Masks, to_numpy
 from gralis.checks import is_whole
 from gralis.errors import bad
-from gralis.games.exact import Coalition, Number, array, coalition
+from gralis.games.exact import Coalition, Number, array, by_feature, coalition
 
 __all__ = ["Game", "MaskGame"]
 
@@ -89,11 +89,8 @@ class Game(ABC):
 
     def _shared(self, share: Callable[[int], Fraction]) -> NDArray[Any]:
         """sum over T with i of m(T) share(|T|), for every i."""
-        total: list[Number] = [Fraction(0)] * self.n_features
-        for t, m in self.moebius().items():
-            for i in t:
-                total[i] += m * share(len(t))
-        return array(total)
+        entries = ((i, m * share(len(t))) for t, m in self.moebius().items() for i in t)
+        return array(by_feature(entries, self.n_features))
 
 
 class MaskGame(Game):

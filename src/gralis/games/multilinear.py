@@ -22,7 +22,7 @@ from gralis.arrays import Array
 from gralis.checks import whole
 from gralis.errors import bad
 from gralis.games.anova import Anova
-from gralis.games.exact import Coalition, Number, array, coalition, number, points, vector
+from gralis.games.exact import Coalition, Number, array, by_feature, coalition, number, points, vector
 from gralis.games.game import Game
 from gralis.kernels import Kernel, Uniform
 
@@ -182,12 +182,8 @@ class Multilinear(Game, Anova):
         array of shape (n_features,)
         """
         inside = set(coalition(members, self.n_features, "members", "Multilinear"))
-        total: list[Number] = [Fraction(0)] * self.n_features
-        for a, m in self.moebius().items():
-            if inside.issuperset(a):
-                for i in a:
-                    total[i] += m * Fraction(1, len(a))
-        return array(total)
+        within = {a: m * Fraction(1, len(a)) for a, m in self.moebius().items() if inside.issuperset(a)}
+        return array(by_feature(((i, m) for a, m in within.items() for i in a), self.n_features))
 
     def integrated_gradients(self) -> NDArray[Any]:
         """IG_i = ray_i(all features), the straight path; for a multilinear F it equals the Shapley value."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gralis.arrays import Array, Masks
+from gralis.checks import function
 from gralis.errors import GralisError, bad
 from gralis.kernels.kernel import Kernel
 from gralis.laws import Law, SizeLaw, TableLaw
@@ -35,8 +36,7 @@ class SizeKernel:
     fn: Callable[[int], float]
 
     def __post_init__(self) -> None:
-        if not callable(self.fn):
-            raise bad("fn", "SizeKernel", "a function of the size", repr(self.fn))
+        function(self.fn, "fn", "SizeKernel", "of the size")
 
     def weights(self, n_features: int) -> Array:
         """fn on the sizes 0 .. n_features - 1, checked."""

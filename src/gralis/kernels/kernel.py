@@ -42,7 +42,6 @@ class Kernel(Protocol):
         -------
         Law
         """
-        ...
 
     def log_weight(self, masks: Masks, squared_distance: Array) -> Array:
         """log pi(S) of several coalitions.
@@ -58,4 +57,3 @@ class Kernel(Protocol):
         -------
         array of shape (n_coalitions,)
         """
-        ...

@@ -12,11 +12,12 @@ from gralis.kernels.functions import MaskKernel, SizeKernel
 from gralis.kernels.gaussian import Gaussian, Uniform
 from gralis.kernels.kernel import Kernel
 from gralis.laws import Law
+from gralis.registry import Registry
 
 __all__ = ["TableOfSizes", "UnsavedKernel", "from_dict", "register", "to_dict"]
 
 _SHOWN = 4  # weights in the repr of a table of sizes
-_REGISTERED: dict[str, type[Any]] = {}
+_REGISTERED: Registry[type[Any]] = Registry("kernels.register", {})
 
 
 @dataclass(frozen=True, repr=False)

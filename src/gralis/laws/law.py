@@ -25,41 +25,32 @@ class Law(Protocol):
     @property
     def n_features(self) -> int:
         """The number of features."""
-        ...
 
     @property
     def normaliser(self) -> Array:
         """Z_i = sum_S w(|S|) pi(S) over the coalitions S without feature i, (n_features,)."""
-        ...
 
     @property
     def inclusion(self) -> Array:
         """q(i in T) for every feature i, (n_features,)."""
-        ...
 
     def log_conditional(self, masks: Masks) -> Array:
         """log q_i(T) = log q(T | i in T), shaped like masks; -inf where i is not in T."""
-        ...
 
     def log_probability(self, masks: Masks) -> Array:
         """log q(T), (n_coalitions,)."""
-        ...
 
     def sample(self, rng: np.random.Generator, n_coalitions: int) -> Masks:
         """Independent draws of q."""
-        ...
 
     def propose(self, rng: np.random.Generator, n_coalitions: int, least: int = 1) -> tuple[Masks, Array]:
         """Stratified draws of the proposal r, given that |T| >= least (1 or 2), and their log probabilities under r."""
-        ...
 
     def subset_moments(self, sets: NDArray[np.int64]) -> Array:
         """P(A in T | i in T) for each row (i, *A) of `sets`; the entry n_features fills up a short row."""
-        ...
 
     def size_moments(self) -> Array:
         """E[(|T| / n)^k | i in T] for k = 0, 1, 2; shape (3, n_features)."""
-        ...
 
 
 def log_shapley(n_features: int, sizes: NDArray[np.int64]) -> Array:

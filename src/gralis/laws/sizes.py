@@ -54,9 +54,6 @@ class SizeLaw:
         shared = self._given_member / self._sizes
         return np.asarray(shared / shared.sum())
 
-    def _proposed(self, least: int) -> Array:
-        return tilted(self._given_member, self._sizes, least)
-
     @property
     def normaliser(self) -> Array:
         return np.full(self.n_features, self.weights.mean())
@@ -85,7 +82,7 @@ class SizeLaw:
         return _uniform_sets(rng, rng.choice(self.n_features, size=n_coalitions, p=self._size_law) + 1, self.n_features)
 
     def propose(self, rng: np.random.Generator, n_coalitions: int, least: int = 1) -> tuple[Masks, Array]:
-        proposed = self._proposed(least)
+        proposed = tilted(self._given_member, self._sizes, least)
         counts = systematic_counts(rng, n_coalitions * proposed)
         masks = _windows(rng, np.repeat(np.arange(1, self.n_features + 1), counts), self.n_features)
         return masks, np.log(proposed[masks.sum(1) - 1]) + self._log_within(masks)

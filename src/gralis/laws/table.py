@@ -67,9 +67,6 @@ class TableLaw:
         """(1/n) sum_i q_i(T), the even mixture over the features, which takes the place of q(T)."""
         return np.asarray(self._conditional.mean(1))
 
-    def _proposed(self, least: int) -> Array:
-        return tilted(self._even, self._masks.sum(1), least)
-
     @property
     def inclusion(self) -> Array:
         return np.asarray(self._even @ self._masks)
@@ -89,7 +86,7 @@ class TableLaw:
         return np.asarray(self._masks[rng.choice(len(self._even), size=n_coalitions, p=self._even)])
 
     def propose(self, rng: np.random.Generator, n_coalitions: int, least: int = 1) -> tuple[Masks, Array]:
-        proposed = self._proposed(least)
+        proposed = tilted(self._even, self._masks.sum(1), least)
         order = np.argsort(self._masks.sum(1), kind="stable")  # one pass through the sizes
         place = (np.arange(n_coalitions) + rng.random(n_coalitions)) / n_coalitions
         edges = np.cumsum(proposed[order])

@@ -85,19 +85,15 @@ class Source(Protocol):
 
     def names(self) -> Sequence[str]:
         """The names of all items, in order and without repetition."""
-        ...
 
     def settings(self) -> Mapping[str, Any]:
         """What decides how an item is made, as plain JSON."""
-        ...
 
     def digest(self, index: int) -> str:
         """A text that changes when the content of the item does."""
-        ...
 
     def load(self, index: int) -> Item:
         """The item with this number."""
-        ...
 
 
 def item_of(name: str, element: Any) -> Item:

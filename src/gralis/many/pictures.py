@@ -18,6 +18,7 @@ from gralis.files.images import IMAGENET_MEAN, IMAGENET_STD, SUFFIXES, Preproces
 from gralis.many.items import Item, ItemStream, PendingItem
 from gralis.many.result_tables import written
 from gralis.many.rows import as_path, read_rows
+from gralis.storage.json_values import plain
 
 __all__ = ["Pictures", "every_picture", "folder", "read_labels"]
 
@@ -58,9 +59,7 @@ class Pictures:
 
     def settings(self) -> dict[str, Any]:
         """What decides how a picture becomes an input, as plain JSON."""
-        how = {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self.preprocessing).items()
-        }
+        how = plain(asdict(self.preprocessing))
         return {**how, "segments": self.segments, "compactness": self.compactness, "classes": list(self.classes)}
 
     def digest(self, index: int) -> str:

@@ -91,19 +91,13 @@ class _RayEvaluator:
     def ready(self) -> None:
         """Answers once the model is loaded."""
 
-    def ledger(self, request: RayRequest, values: bool) -> tuple[Ledger, Cost]:
-        """The ledger rows of a request, and what they cost."""
-        self._evaluator.cost = Cost()
-        with self._evaluator.session():
-            (ledger,) = self._evaluator.evaluate(request, values=values)
-        return ledger, self._evaluator.cost
-
-    def gradients(self, request: RayRequest) -> tuple[Array, Cost]:
-        """The gradients at the points of a request, and what they cost."""
-        self._evaluator.cost = Cost()
-        with self._evaluator.session():
-            (gradients,) = self._evaluator.gradients(request)
-        return gradients, self._evaluator.cost
+    def rows(self, request: RayRequest, values: bool | None) -> tuple[Ledger | Array, Cost]:
+        """The ledger rows of a request, or the gradients at its points if `values` is None; and what they cost."""
+        evaluator = self._evaluator
+        evaluator.cost = Cost()
+        with evaluator.session():
+            (rows,) = evaluator.gradients(request) if values is None else evaluator.evaluate(request, values=values)
+        return rows, evaluator.cost
 
 
 class _SplitEvaluator(Evaluator):
@@ -116,7 +110,7 @@ class _SplitEvaluator(Evaluator):
     def evaluate(self, request: RayRequest, *, values: bool) -> tuple[Ledger, ...]:
         if request.n_rays <= _RAYS:
             return super().evaluate(request, values=values)
-        parts = self._pool.map(lambda actor, part: actor.ledger.remote(part, values), list(_parts(request)))
+        parts = self._pool.map(lambda actor, part: actor.rows.remote(part, values), list(_parts(request)))
         return (Ledger.join([self._charged(*part) for part in parts]),)
 
     def gradient_batches(self, request: RayRequest) -> Iterator[GradientRows]:
@@ -124,22 +118,18 @@ class _SplitEvaluator(Evaluator):
             yield from super().gradient_batches(request)
             return
         start = 0
-        for part in self._pool.map(lambda actor, part: actor.gradients.remote(part), list(_parts(request))):
+        for part in self._pool.map(lambda actor, part: actor.rows.remote(part, None), list(_parts(request))):
             rows = self._charged(*part)
             yield 0, slice(start, start + len(rows)), rows
             start += len(rows)
 
     def _charged(self, part: Part, cost: Cost) -> Part:
         """The result of a worker, with its cost added to the cost of this evaluator."""
-        spent = self.cost
         self.cost = replace(
-            spent,
-            n_gradients=spent.n_gradients + cost.n_gradients,
-            n_forwards=spent.n_forwards + cost.n_forwards,
-            n_rays=spent.n_rays + cost.n_rays,
-            n_batches=spent.n_batches + cost.n_batches,
-            batch_size=max(spent.batch_size, cost.batch_size),
-            bytes_per_point=max(spent.bytes_per_point, cost.bytes_per_point),
+            self.cost + cost,
+            n_batches=self.cost.n_batches + cost.n_batches,
+            batch_size=max(self.cost.batch_size, cost.batch_size),
+            bytes_per_point=max(self.cost.bytes_per_point, cost.bytes_per_point),
         )
         self._calls.progress(cost.n_gradients)
         return part

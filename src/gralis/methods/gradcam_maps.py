@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -178,15 +179,13 @@ def _last(network: nn.Module, x: object, pre_activation: bool) -> Layer:
 
     named = {module: name for name, module in network.named_modules() if name}
     wanted = [module for module in named if not pre_activation or _is_activation(module)]
-    handles = [module.register_forward_hook(note) for module in wanted]
-    try:
+    with ExitStack() as hooks:
+        for module in wanted:
+            hooks.enter_context(module.register_forward_hook(note))
         point = (x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x)))[None]
         calls = ModelCalls(TargetedModel(TorchModel(network, _no_number)), point.nbytes, batch_size=1)
         with calls.session():
             calls.values(GivenPoints(point))
-    finally:
-        for handle in handles:
-            handle.remove()
     for module in reversed(order):
         if seen[module] == 1:
             return Layer(network, module, named[module])

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, Unpack
 
-import numpy as np
-
-from gralis.arrays import Array
-from gralis.estimators import Estimate
 from gralis.evaluation.evaluator import Evaluator
+from gralis.explainers.from_values import exact_estimate
 from gralis.methods.settings import MethodKeywords
 from gralis.results import Attribution
 
@@ -41,8 +38,3 @@ def delta_of(evaluator: Evaluator) -> float:
     """F(x) - F(x'), averaged over the baselines."""
     f_x, f_baselines = evaluator.endpoints()
     return float(f_x[0] - evaluator.problem.baselines.weights @ f_baselines[0])
-
-
-def exact_estimate(values: Array, method: str) -> Estimate:
-    """The values as an estimate without sampling error."""
-    return Estimate(values, np.zeros((1, len(values))), method, exact=True)

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from types import MappingProxyType
+from collections.abc import Callable, Set
 
-from gralis.checks import free_name, function
+from gralis.checks import function
 from gralis.methods.from_ledger import gralis, gralis_uniform, integrated_gradients, kernel_shap, lime, singles
 from gralis.methods.gradcam_maps import gradcam, gradcam_lin
 from gralis.methods.method import Method
 from gralis.methods.occlude import occlusion
 from gralis.methods.random_values import random
+from gralis.registry import Registry
+from gralis.results import Attribution
 
 __all__ = ["FROM_LEDGER", "METHODS", "register"]
 
-_methods: dict[str, Method] = {
-    "gralis": gralis,
-    "gralis_uniform": gralis_uniform,
-    "singles": singles,
-    "integrated_gradients": integrated_gradients,
-    "gradcam": gradcam,
-    "gradcam_lin": gradcam_lin,
-    "kernel_shap": kernel_shap,
-    "lime": lime,
-    "occlusion": occlusion,
-    "random": random,
-}
-_from_ledger = dict.fromkeys(("gralis", "gralis_uniform", "singles", "integrated_gradients", "kernel_shap", "lime"))
-_BUILT_IN = tuple(_methods)
+_ALL: tuple[Callable[..., Attribution], ...] = (
+    *(gralis, gralis_uniform, singles, integrated_gradients, gradcam, gradcam_lin),
+    *(kernel_shap, lime, occlusion, random),
+)
 
 #: Every method by name, those that were registered included.
-METHODS: Mapping[str, Method] = MappingProxyType(_methods)
+METHODS: Registry[Method] = Registry("methods.register", {method.__name__: method for method in _ALL})
+_from_ledger = dict.fromkeys(("gralis", "gralis_uniform", "singles", "integrated_gradients", "kernel_shap", "lime"))
 #: The names of the methods that read their values from a ledger, if one is given.
 FROM_LEDGER: Set[str] = _from_ledger.keys()
 
@@ -58,9 +50,7 @@ def register(name: str, method: Method, *, from_ledger: bool = False) -> None:
         ...
     gralis.errors.GralisError: The 'name' parameter of methods.register must be a string other than ...
     """
-    owner = "methods.register"
-    role = "with the signature of a method of gralis"
-    _methods[free_name(name, _BUILT_IN, "name", owner)] = function(method, "method", owner, role)
+    METHODS[name] = function(method, "method", "methods.register", "with the signature of a method of gralis")
     _from_ledger.pop(name, None)
     if from_ledger:
         _from_ledger[name] = None

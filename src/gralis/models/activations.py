@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from gralis.errors import GralisError, ModelError, bad
 from gralis.models.points import leaves
@@ -31,7 +30,8 @@ class ActivationModel(TorchModel):
     def value_and_gradient(self, points: Points) -> tuple[Tensor, Points]:
         """F at every row, and (A, dF/dA): one forward, one backward."""
         with self.session(), torch.inference_mode(False), torch.enable_grad():
-            with self._captured() as activations:
+            activations: list[Tensor] = []
+            with self._hook(activations):
                 value = self._selected(self._outputs(self._copies(points)), self.target, points)
             if len(activations) != 1:
                 raise GralisError(
@@ -40,10 +40,8 @@ class ActivationModel(TorchModel):
             gradient = self._backward(value, activations, activations[0], keep=False)
         return value.detach(), (activations[0].detach(), *leaves(gradient))
 
-    @contextmanager
-    def _captured(self) -> Iterator[list[Tensor]]:
-        """Collects the activations of the layer; the hook is removed afterwards, also after an error."""
-        activations: list[Tensor] = []
+    def _hook(self, activations: list[Tensor]) -> RemovableHandle:
+        """Collects the activations of the layer; `with` removes the hook, also after an error."""
 
         def capture(activation: Any) -> Tensor:
             if not isinstance(activation, Tensor) or activation.ndim < 3:
@@ -54,15 +52,10 @@ class ActivationModel(TorchModel):
             return activations[-1].clone()  # a leaf may not be written in place; its clone may
 
         if self.before:
-            handle = self.layer.register_forward_pre_hook(
+            return self.layer.register_forward_pre_hook(
                 lambda module, inputs: (capture(inputs[0] if len(inputs) == 1 else inputs),)
             )
-        else:
-            handle = self.layer.register_forward_hook(lambda module, inputs, output: capture(output))
-        try:
-            yield activations
-        finally:
-            handle.remove()
+        return self.layer.register_forward_hook(lambda module, inputs, output: capture(output))
 
     def _detached(self) -> ModelError:
         return ModelError("The output of the model does not depend on this layer through differentiable operations.")

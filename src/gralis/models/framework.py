@@ -33,19 +33,15 @@ class FrameworkPass(Protocol):
 
     def arrays(self) -> list[NDArray[Any]]:
         """The arrays in the outputs, one after the other."""
-        ...
 
     def put(self, parts: list[Any]) -> Any:
         """The outputs with these parts in the places of their arrays."""
-        ...
 
     def read(self, target: Callable[[Any], Any], *, gradient: bool) -> tuple[NDArray[Any], Weights]:
         """A target that the user wrote for the framework's arrays, and its derivative by each array of the outputs."""
-        ...
 
     def pull(self, weights: Weights) -> list[NDArray[Any]]:
         """sum over outputs of weight * doutput/dpoint, for every leaf of the points."""
-        ...
 
 
 class FrameworkFunction(Protocol):
@@ -54,21 +50,17 @@ class FrameworkFunction(Protocol):
     @property
     def name(self) -> str:
         """The full name of the function, or the class of the model."""
-        ...
 
     @property
     def advice(self) -> str:
         """What to add to the message when a run fails."""
-        ...
 
     @property
     def dtype(self) -> torch.dtype | None:
         """The dtype that floating points are cast to; None keeps theirs."""
-        ...
 
     def run(self, points: list[NDArray[Any]], form: Points, *, gradient: bool) -> FrameworkPass:
         """Run on these leaves, packed in the form of `form`; `gradient` says whether `pull` will be called."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,8 +7,6 @@ everything flows through the layer, and flows through it once. Both are checked,
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +19,6 @@ from gralis.models.points import call, leaves, rebuild
 from gralis.models.protocol import Points
 from gralis.models.torch_module import TorchModel
 from gralis.targets import Target
-
-Hook = Callable[[nn.Module, Any, Any], Any]
 
 _CLOSE = 1e-4  # relative agreement of F through the layer with F itself; float32 and batch sizes make small differences
 
@@ -56,15 +52,6 @@ class Layer:
             "layer", "explain", f"the name of a module of the model, such as {', '.join(map(repr, close))}", repr(layer)
         )
 
-    @contextmanager
-    def hooked(self, hook: Hook) -> Iterator[None]:
-        """A forward hook on the layer, which is removed afterwards, also after an error."""
-        handle = self.module.register_forward_hook(hook)
-        try:
-            yield
-        finally:
-            handle.remove()
-
     def output(self, points: Points) -> Tensor:
         """The output of the layer at these points, (rows, *shape)."""
         outputs: list[Any] = []
@@ -73,7 +60,7 @@ class Layer:
             # A copy: what follows may work in place.
             outputs.append(output.detach().clone() if isinstance(output, Tensor) else output)
 
-        with self.hooked(keep):
+        with self.module.register_forward_hook(keep):  # removed afterwards, also after an error
             TorchModel(self.network).outputs(points)
         if not outputs:
             raise ModelError(f"The layer {self.name} was not reached when the model ran on x; choose another layer.")
@@ -113,7 +100,7 @@ class Tail(nn.Module):
             count += 1
             return activation if count == 1 else output
 
-        with self._layer.hooked(replace):
+        with self._layer.module.register_forward_hook(replace):
             return call(self.network, points)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from gralis.arrays import parts_of
 from gralis.errors import GralisError, ModelError, bad
 from gralis.models.protocol import Points
 
@@ -15,13 +16,7 @@ __all__ = ["call", "leaves", "rebuild", "require_floating", "require_like", "sha
 
 def leaves(points: Points) -> list[Tensor]:
     """The tensors of the points, in order."""
-    parts: list[object]
-    if isinstance(points, Mapping):
-        parts = list(points.values())
-    elif isinstance(points, tuple):
-        parts = list(points)
-    else:
-        parts = [points]
+    parts: Sequence[object] = parts_of(points)
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if not parts or len(tensors) < len(parts):
         kinds = ", ".join(type(part).__name__ for part in parts) or "nothing"

@@ -29,11 +29,9 @@ class Model(Protocol):
 
     def value(self, points: Points) -> Tensor:
         """F at every row, shape (rows,); no graph is kept."""
-        ...
 
     def value_and_gradient(self, points: Points) -> tuple[Tensor, Points]:
         """F at every row and its gradient, by one forward and one backward."""
-        ...
 
 
 @runtime_checkable
@@ -47,7 +45,6 @@ class OutputModel(Model, Protocol):
     @property
     def target(self) -> Target:
         """What F reads off the outputs."""
-        ...
 
     def with_target(self, target: Target) -> Self:
         """The same model with another target."""
@@ -64,15 +61,12 @@ class OutputModel(Model, Protocol):
 
     def outputs(self, points: Points) -> Any:
         """What the model returns at these points, its arrays as tensors."""
-        ...
 
     def values(self, points: Points, targets: Sequence[Target]) -> list[Tensor]:
         """F of every target, each (rows,), by one forward."""
-        ...
 
     def values_and_gradients(self, points: Points, targets: Sequence[Target]) -> tuple[list[Tensor], list[Points]]:
         """F and dF/dpoint of every target: one forward, and one backward for each."""
-        ...
 
 
 def session_of(model: Model) -> AbstractContextManager[None]:

@@ -69,6 +69,14 @@ class Polynomial:
         return Polynomial({tuple(int(j in t) for j in range(n)): Fraction(c) for t, c in coefficients.items()})
 
     @staticmethod
+    def collected(terms: Iterable[tuple[tuple[int, ...], Fraction]]) -> Polynomial:
+        """The sum of terms, in which the same exponents may occur several times."""
+        total: dict[tuple[int, ...], Fraction] = {}
+        for powers, c in terms:
+            total[powers] = total.get(powers, _ZERO) + c
+        return Polynomial(total)
+
+    @staticmethod
     def random(rng: np.random.Generator, n: int, degree: int = 3, n_terms: int = 7) -> Polynomial:
         """Small integer coefficients on random products in which no feature has a power above `degree`."""
         exponents = [tuple(int(e) for e in rng.integers(0, degree + 1, n)) for _ in range(n_terms)]
@@ -94,19 +102,12 @@ class Polynomial:
 
     def plus(self, other: Polynomial, scale: Fraction = _ONE) -> Polynomial:
         """F + scale G."""
-        terms = dict(self.terms)
-        for powers, c in other:
-            terms[powers] = terms.get(powers, _ZERO) + scale * c
-        return Polynomial(terms)
+        return Polynomial.collected([*self, *((powers, scale * c) for powers, c in other)])
 
     def times(self, other: Polynomial) -> Polynomial:
         """F G."""
-        terms: dict[tuple[int, ...], Fraction] = {}
-        for a, c in self:
-            for b, d in other:
-                powers = tuple(p + q for p, q in zip(a, b, strict=True))
-                terms[powers] = terms.get(powers, _ZERO) + c * d
-        return Polynomial(terms)
+        pairs = ((a, b, c * d) for a, c in self for b, d in other)
+        return Polynomial.collected((tuple(p + q for p, q in zip(a, b, strict=True)), c) for a, b, c in pairs)
 
     def derivative(self, i: int) -> Polynomial:
         """dF/dz_i."""
@@ -116,11 +117,10 @@ class Polynomial:
     def averaged(self, features: Iterable[int]) -> Polynomial:
         """The mean of F over these features, each uniform on [0, 1]: z^e becomes 1 / (e + 1)."""
         out = set(features)
-        terms: dict[tuple[int, ...], Fraction] = {}
-        for powers, c in self:
-            kept = tuple(0 if j in out else e for j, e in enumerate(powers))
-            terms[kept] = terms.get(kept, _ZERO) + c * prod((Fraction(1, powers[j] + 1) for j in out), start=_ONE)
-        return Polynomial(terms)
+        return Polynomial.collected(
+            (tuple(0 if j in out else e for j, e in enumerate(powers)), c / prod(powers[j] + 1 for j in out))
+            for powers, c in self
+        )
 
     def mean(self) -> Fraction:
         """E F for features that are uniform on [0, 1]."""
@@ -156,22 +156,22 @@ def shapley_weight(n: int, size: int) -> Fraction:
 
 def gralis(F: Polynomial, x: RationalPoint, base: RationalPoint, kernel: RationalKernel = uniform) -> list[Fraction]:
     """Definition 1: (1 / Z_i) sum over S without i of w(S) pi(S) ray_i(S u i)."""
-    n = len(x)
-    rays = {t: F.ray(x, base, t) for t in subsets(range(n))}
-    phi = []
-    for i in range(n):
-        weight = {s: shapley_weight(n, len(s)) * kernel(s) for s in without(n, i)}
-        phi.append(sum((w * rays[s | {i}][i] for s, w in weight.items()), _ZERO) / sum(weight.values(), _ZERO))
-    return phi
+    rays = {t: F.ray(x, base, t) for t in subsets(range(len(x)))}
+    return _means(len(x), kernel, lambda s, i: rays[s | {i}][i])
 
 
 def endpoint(v: RationalGame, n: int, kernel: RationalKernel = uniform) -> list[Fraction]:
     """(1 / Z_i) sum over S without i of w(S) pi(S) (v(S u i) - v(S)); the Shapley value for the uniform kernel."""
-    phi = []
+    return _means(n, kernel, lambda s, i: v[s | {i}] - v[s])
+
+
+def _means(n: int, kernel: RationalKernel, term: Callable[[Coalition, int], Fraction]) -> list[Fraction]:
+    """The mean of term(S, i) over S without i under the weights w(S) pi(S), for every i."""
+    means = []
     for i in range(n):
         weight = {s: shapley_weight(n, len(s)) * kernel(s) for s in without(n, i)}
-        phi.append(sum((w * (v[s | {i}] - v[s]) for s, w in weight.items()), _ZERO) / sum(weight.values(), _ZERO))
-    return phi
+        means.append(sum((w * term(s, i) for s, w in weight.items()), _ZERO) / sum(weight.values(), _ZERO))
+    return means
 
 
 def moebius(v: RationalGame) -> dict[Coalition, Fraction]:

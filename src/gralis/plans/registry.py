@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gralis.checks import free_name, function
+from gralis.checks import function
 from gralis.errors import bad
 from gralis.plans.endpoint_plan import endpoint
 from gralis.plans.exhaustive_plan import exhaustive
@@ -14,18 +14,13 @@ from gralis.plans.permutation_plan import permutation
 from gralis.plans.plan import Plan, PlanningTask, Probe, Schedule, plain_fields
 from gralis.plans.shared_plan import shared
 from gralis.plans.values_plan import values
+from gralis.registry import Registry
 
 __all__ = ["as_plan", "make", "names", "register"]
 
-_FACTORIES: dict[str, Callable[..., Any]] = {
-    "shared": shared,
-    "exhaustive": exhaustive,
-    "permutation": permutation,
-    "independent": independent,
-    "endpoint": endpoint,
-    "values": values,
-}
-_BUILT_IN = tuple(_FACTORIES)
+_FACTORIES: Registry[Callable[..., Any]] = Registry(
+    "plans.register", {f.__name__: f for f in (shared, exhaustive, permutation, independent, endpoint, values)}
+)
 
 
 def register(name: str, factory: Callable[..., Any]) -> None:
@@ -49,9 +44,7 @@ def register(name: str, factory: Callable[..., Any]) -> None:
     ('cautious', 'cautious')
     """
     role = "(or a class) that makes the plan"
-    _FACTORIES[free_name(name, _BUILT_IN, "name", "plans.register")] = function(
-        factory, "factory", "plans.register", role
-    )
+    _FACTORIES[name] = function(factory, "factory", "plans.register", role)
 
 
 def names() -> tuple[str, ...]:

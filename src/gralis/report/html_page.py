@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -40,12 +41,8 @@ def page(content: Mapping[str, Any]) -> str:
         "@ARITHMETIC@": arithmetic,
         "@SCRIPT@": script,
     }
-    text = _read("page.html")
-    for mark, part in parts.items():  # the content comes last, because it may contain such a mark
-        if mark != "@CONTENT@":
-            text = text.replace(mark, part)
-    before, _, after = text.partition("@CONTENT@")
-    return before + parts["@CONTENT@"] + after
+    # In one pass, because the content may contain such a mark.
+    return re.sub("@[A-Z]+@", lambda mark: parts[mark[0]], _read("page.html"))
 
 
 def embedded_json(content: Mapping[str, Any]) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from gralis.errors import GralisError, bad
+from gralis.checks import function
+from gralis.errors import GralisError
+from gralis.registry import Registry
 from gralis.results.explanation import Explanation
 
 __all__ = ["Panel", "panel_contents", "register_panel"]
@@ -13,7 +15,7 @@ __all__ = ["Panel", "panel_contents", "register_panel"]
 #: Makes the HTML of a section, or None for an explanation to which it does not apply.
 Panel: TypeAlias = Callable[[Explanation], str | None]
 
-_PANELS: dict[str, Panel] = {}
+_PANELS: Registry[Panel] = Registry("register_panel", {}, "title")
 
 
 def register_panel(title: str, panel: Panel | None) -> None:
@@ -42,14 +44,11 @@ def register_panel(title: str, panel: Panel | None) -> None:
     [{'title': 'Largest value', 'html': '<p>2.0</p>'}]
     >>> register_panel("Largest value", None)
     """
-    if not isinstance(title, str) or not title:
-        raise bad("title", "register_panel", "a text", repr(title))
     if panel is None:
         _PANELS.pop(title, None)
-    elif callable(panel):
-        _PANELS[title] = panel
     else:
-        raise bad("panel", "register_panel", "a function that makes HTML from an explanation, or None", repr(panel))
+        role = "that makes HTML from an explanation, or None"
+        _PANELS[title] = function(panel, "panel", "register_panel", role)
 
 
 def panel_contents(e: Explanation) -> list[dict[str, str]]:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
-from gralis.arrays import Array, Shape, describe, to_numpy
-from gralis.errors import GralisError, bad
+from gralis.arrays import Array, Shape
+from gralis.errors import GralisError
 from gralis.features.labels import Labels
 from gralis.report.outline import outline
 from gralis.report.png import data_url
@@ -50,7 +50,7 @@ def picture(e: Explanation, image: object, owned: Labels) -> dict[str, Any]:
 def baseline_picture(e: Explanation, shape: Shape) -> str:
     """x', averaged over the baselines, with the same black and white as x."""
     mean = np.tensordot(e.baseline_weights, e.endpoints.baselines[0].astype(np.float64), 1)
-    return data_url(_pixels(mean, shape, "baseline", like=e.endpoints.x[0]))
+    return data_url(_pixels(mean, shape, "baseline", like=e.endpoints.x[0].astype(np.float64)))
 
 
 def places(owned: Labels, n_features: int) -> list[dict[str, float]]:
@@ -78,30 +78,13 @@ def _region(inside: NDArray[np.bool_]) -> dict[str, Any]:
     return {"path": outline(inside), "at": [float(column) - 0.5, float(row) - 0.5], "room": float(depth.max())}
 
 
-def _pixels(image: object, shape: Shape, name: str, like: object = None) -> NDArray[np.uint8]:
+def _pixels(image: object, shape: Shape, name: str, like: Array | None = None) -> NDArray[np.uint8]:
     """(height, width, 3) bytes, with the range of `image` itself or of `like` from black to white."""
-    array = _numbers(image, name)
-    full = array.shape
-    first = 0 if full[1:] == shape else 2
-    array = np.moveaxis(array, first, -1) if array.ndim == 3 else array[..., None]
-    if array.shape[:2] != shape:
-        raise bad(name, "report", f"a picture of {shape[0]} x {shape[1]} pixels, as x has", f"shape {full}")
-    low, high = _range(array if like is None else _numbers(like, name))
+    array = on_pixels.channels_last(image, shape, name, "report")
+    low, high = _range(array if like is None else like)
     array = np.clip((array - low) / (high - low), 0.0, 1.0)
     colours = array[..., :3] if array.shape[2] in (3, 4) else np.repeat(array.mean(2, keepdims=True), 3, axis=2)
     return np.asarray(np.round(255 * colours), dtype=np.uint8)
-
-
-def _numbers(image: object, name: str) -> Array:
-    try:
-        array = to_numpy(image).astype(np.float64)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise bad(name, "report", "an array of real numbers", describe(image)) from error
-    if not np.isfinite(array).all():
-        raise bad(name, "report", "finite", "NaN or infinite pixels")
-    if array.ndim not in (2, 3):
-        raise bad(name, "report", "(height, width), (height, width, 3) or (channels, height, width)", describe(image))
-    return array
 
 
 def _range(array: Array) -> tuple[float, float]:

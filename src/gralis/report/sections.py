@@ -167,11 +167,8 @@ def residual(e: Explanation) -> dict[str, Any]:
     """What the values do not sum to, split where possible."""
     total = float(e.values.sum())
     whole: dict[str, Any] = {"sum": total, "observed": {"value": e.delta - total, "half_width": None}}
-    try:
-        parts = e.residual
-    except GralisError as error:
-        return {**whole, "missing": str(error)}
-    return {**whole, **{name: asdict(getattr(parts, name)) for name in ("observed", "path", "numerical", "kernel")}}
+    names = ("observed", "path", "numerical", "kernel")
+    return {**whole, **or_missing(lambda: {name: asdict(getattr(e.residual, name)) for name in names})}
 
 
 def certificate(e: Explanation) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import os
 import re
 import warnings
 import zlib
+from collections import UserDict
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -43,26 +44,14 @@ class Entry:
     files: dict[str, list[Any]]  # name within the folder: size, sha256
 
 
-class _Entries(MutableMapping[Any, Entry]):
+class _Entries(UserDict[Any, Any]):
     """The entries by block. They are kept compressed, because a run may have ten million ids."""
 
-    def __init__(self) -> None:
-        self._packed: dict[Any, bytes] = {}
-
     def __getitem__(self, block: Any) -> Entry:
-        return Entry(**json.loads(zlib.decompress(self._packed[block])))
+        return Entry(**json.loads(zlib.decompress(self.data[block])))
 
     def __setitem__(self, block: Any, entry: Entry) -> None:
-        self._packed[block] = zlib.compress(json.dumps(asdict(entry)).encode())
-
-    def __delitem__(self, block: Any) -> None:
-        del self._packed[block]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
+        self.data[block] = zlib.compress(json.dumps(asdict(entry)).encode())
 
 
 class RunFolder:

@@ -41,19 +41,12 @@ class Lock:
                 raise self._refused(error) from error
             try:
                 _take(file)
-            except (BlockingIOError, PermissionError):
-                holder = _read(file)
-                os.close(file)
-                raise self._taken(holder) from None
-            except OSError as error:
-                os.close(file)
-                raise self._refused(error) from error
-            try:
                 os.ftruncate(file, 0)
                 os.write(file, f"{os.getpid()}\n".encode())  # only to help a person who looks
             except OSError as error:
+                holder, is_held = _read(file), isinstance(error, BlockingIOError | PermissionError)
                 os.close(file)
-                raise self._refused(error) from error
+                raise self._taken(holder) if is_held else self._refused(error) from error
             self._file = file
             _held.add(self._path)
         return self

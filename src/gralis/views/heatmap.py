@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
-from gralis.arrays import Array, Shape, describe, to_numpy
-from gralis.errors import bad
+from gralis.arrays import Array, Shape
 from gralis.features.labels import Labels
 from gralis.results.explanation import Explanation
 from gralis.views.bars import headline, short
 from gralis.views.colours import DIVERGING, INK
-from gralis.views.pixels import on_grid, owners
+from gralis.views.pixels import channels_last, on_grid, owners
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,20 +50,8 @@ def heatmap(e: Explanation, ax: Axes, *, image: object, mark: int, limit: float 
 
 def _grey(image: object, shape: Shape) -> Array:
     """The picture in grey, stretched to [0, 1]."""
-    try:
-        pixels = to_numpy(image).astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise bad("image", "plot", "an array of real numbers", describe(image)) from error
-    full = pixels.shape
-    if pixels.ndim == 3:
-        axis = 0 if full[1:] == shape else 2
-        pixels = np.moveaxis(pixels, axis, -1)
-        pixels = pixels[..., :3] @ (0.299, 0.587, 0.114) if pixels.shape[-1] in (3, 4) else pixels.mean(-1)
-    if pixels.shape != shape:
-        allowed = f"a picture of {shape[0]} x {shape[1]} pixels, as x has"
-        raise bad("image", "plot", allowed, f"shape {full}")
-    if not np.isfinite(pixels).all():
-        raise bad("image", "plot", "finite", "NaN or infinite pixels")
+    pixels = channels_last(image, shape, "image", "plot")
+    pixels = pixels[..., :3] @ (0.299, 0.587, 0.114) if pixels.shape[-1] in (3, 4) else pixels.mean(-1)
     return np.asarray((pixels - pixels.min()) / (np.ptp(pixels) or 1.0))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gralis.arrays import Array, Shape
+from gralis.arrays import Array, Shape, real_numbers
 from gralis.errors import bad
 from gralis.features.labels import Labels
 from gralis.results.explanation import Explanation
@@ -31,6 +31,21 @@ def _channel_axis(shape: Shape, labels: Labels) -> int | None:
         return ends[0]
     shared = [axis for axis in (0, 2) if (labels == labels.take([0], axis)).all()]
     return next(iter(shared or ends), None)
+
+
+def channels_last(image: object, shape: Shape, parameter: str, owner: str) -> Array:
+    """A picture of these rows and columns that the user gave, checked: (height, width, channels)."""
+    pixels = real_numbers(image, parameter, owner).astype(np.float64)
+    full = pixels.shape
+    if pixels.ndim == 2:
+        pixels = pixels[..., None]
+    elif full[1:] == shape:
+        pixels = np.moveaxis(pixels, 0, -1)
+    if pixels.ndim != 3 or pixels.shape[:2] != shape:
+        raise bad(parameter, owner, f"a picture of {shape[0]} x {shape[1]} pixels, as x has", f"shape {full}")
+    if not np.isfinite(pixels).all():
+        raise bad(parameter, owner, "finite", "NaN or infinite pixels")
+    return pixels
 
 
 def on_grid(values: Array, owned: Labels) -> Array:

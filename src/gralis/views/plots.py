@@ -6,12 +6,12 @@ A kind of your own is one function; `register_plot` gives it a name that `Explan
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from gralis.arrays import describe
-from gralis.checks import free_name, function, one_of, positive, whole
+from gralis.checks import function, one_of, positive, whole
 from gralis.errors import GralisError, bad
+from gralis.registry import Registry
 from gralis.results.explanation import Explanation
 from gralis.views import charts, tokens
 from gralis.views.bars import bars
@@ -30,14 +30,6 @@ _SQUARE = (5.6, 4.6)
 _WIDTH, _BAR_INCHES = 6.4, 0.3
 
 
-@dataclass(frozen=True)
-class _PlotKind:
-    """How a picture is drawn, and how large its figure is."""
-
-    draw: Callable[..., None]
-    size: FigureSize = _SQUARE
-
-
 def _bars_size(e: Explanation, top: int) -> tuple[float, float]:
     return _WIDTH, 1.5 + _BAR_INCHES * min(top, e.n_features)
 
@@ -50,16 +42,17 @@ def _text_size(e: Explanation, top: int) -> tuple[float, float]:
     return _WIDTH, 0.6 + _BAR_INCHES * len(tokens.lines(e))
 
 
-_KINDS = {
-    "bars": _PlotKind(bars, _bars_size),
-    "heatmap": _PlotKind(heatmap),
-    "waterfall": _PlotKind(charts.waterfall, _waterfall_size),
-    "interactions": _PlotKind(charts.interactions),
-    "network": _PlotKind(charts.network),
-    "convergence": _PlotKind(charts.convergence),
-    "text": _PlotKind(tokens.text, _text_size),
+_DRAWN: dict[str, Callable[..., None]] = {
+    "bars": bars,
+    "heatmap": heatmap,
+    "waterfall": charts.waterfall,
+    "interactions": charts.interactions,
+    "network": charts.network,
+    "convergence": charts.convergence,
+    "text": tokens.text,
 }
-_BUILT_IN = tuple(_KINDS)
+_KINDS = Registry("register_plot", _DRAWN, "kind")
+_SIZES: dict[str, FigureSize] = {"bars": _bars_size, "waterfall": _waterfall_size, "text": _text_size}
 
 
 def plot(
@@ -117,16 +110,16 @@ def plot(
     >>> [len(plot(explanation, kind).axes) for kind in ("bars", "heatmap")]  # the heat map has a colour bar
     [1, 2]
     """
-    chosen = _KINDS[one_of(kind, plot_kinds(), "kind", "plot")]
+    draw = _KINDS[one_of(kind, plot_kinds(), "kind", "plot")]
     top, mark = whole(top, "top", 1, "plot"), whole(mark, "mark", 0, "plot")
     if limit is not None:
         limit = positive(limit, "limit", "plot")
     if ax is not None and not hasattr(ax, "barh"):
         raise bad("ax", "plot", "a matplotlib Axes", describe(ax))
     if ax is None:
-        size = chosen.size if isinstance(chosen.size, tuple) else chosen.size(explanation, top)
-        ax = new_figure(*size).add_subplot()
-    chosen.draw(explanation, ax, top=top, level=level, image=image, mark=mark, limit=limit)
+        size = _SIZES.get(kind, _SQUARE)
+        ax = new_figure(*(size if isinstance(size, tuple) else size(explanation, top))).add_subplot()
+    draw(explanation, ax, top=top, level=level, image=image, mark=mark, limit=limit)
     return ax.figure.figure  # the whole figure, also from inside a subfigure
 
 
@@ -168,8 +161,8 @@ def register_plot(kind: str, draw: Callable[..., None], size: FigureSize = _SQUA
     >>> len(gralis.explain(lambda z: z.sum(1), torch.ones(3)).plot("dots").axes)
     1
     """
-    free_name(kind, _BUILT_IN, "kind", "register_plot")
-    _KINDS[kind] = _PlotKind(function(draw, "draw", "register_plot", "that draws an explanation on axes"), size)
+    _KINDS[kind] = function(draw, "draw", "register_plot", "that draws an explanation on axes")
+    _SIZES[kind] = size
 
 
 def new_figure(width: float, height: float) -> Figure:
