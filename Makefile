@@ -12,14 +12,15 @@ BENCH_STAMP := .venv/.installed-bench
 DOCS_STAMP := .venv/.installed-docs
 INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 
-BENCHMARKS := exact accuracy overhead scale coverage certificate shapley targets batch deletion many
+BENCHMARKS := exact accuracy overhead scale coverage coverage_small coverage_sampled coverage_claims \
+              coverage_sensitivity certificate shapley targets batch deletion many
 RESULTS := $(BENCHMARKS:%=benchmarks/results/%.json)
 
 # pytest-xdist runs one worker per core: one thread each.
 test test-slow: export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo browser test test-slow verify docs lint types check bench clean $(RESULTS)
+.PHONY: help venv demo browser test test-slow verify mutants docs lint types check bench clean $(RESULTS)
 .PHONY: histology histology-small photographs amortised
 
 help: ## list the targets
@@ -48,8 +49,11 @@ test: $(STAMP) browser ## run the tests and the docstring examples, except those
 test-slow: $(STAMP) ## run the tests marked slow
 	$(BIN)/python -m pytest -q -n auto -m slow
 
-verify: $(STAMP) ## recompute every number and claim of the paper
+verify: $(STAMP) ## check the claims of the paper and the library, row by row
 	$(BIN)/python -m gralis verify
+
+mutants: $(STAMP) ## break the library in many places, one at a time, and list the places that no check notices
+	$(BIN)/python tests/mutants/run.py $(ARGS)
 
 docs: $(DOCS_STAMP) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

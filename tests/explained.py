@@ -81,7 +81,7 @@ def spread(n: int) -> torch.Tensor:
 
 def truth(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, **options: Any) -> np.ndarray:
     """phi from all coalitions with 16 Gauss-Legendre nodes each."""
-    return gralis.explain(fn, x, plan="exhaustive", budget=None, **options).values
+    return gralis.explain(fn, x, plan="exhaustive", budget=None, **{"n_nodes": 16, **options}).values
 
 
 def same_rows(a: Any, b: Any, n_rays: int, n_points: int) -> bool:

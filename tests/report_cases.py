@@ -28,6 +28,17 @@ def exhaustive() -> Explanation:
     return gralis.explain(network(6), row(6), features=gralis.features.columns(names))
 
 
+def bent(z: torch.Tensor) -> torch.Tensor:
+    """A function with kinks on most rays."""
+    return 3 * torch.relu(z.sum(1) - 1) + z[:, 0] * z[:, 1] + torch.relu(z[:, 1] - 0.4 * z[:, 2] - 0.3)
+
+
+def rounded() -> Explanation:
+    """An explanation with doubts: no gradient sees what the second feature does."""
+    x = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)
+    return gralis.explain(lambda z: z[:, 0] ** 2 + 3 * torch.round(z[:, 1]) + z[:, 0] * z[:, 2], x)
+
+
 def shared(**options: object) -> Explanation:
     return gralis.explain(network(10), row(10), **{"budget": 300, **options})
 

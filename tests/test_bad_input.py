@@ -148,10 +148,13 @@ TABLE: dict[str, tuple[dict[str, Any], str]] = {
     "too far": ({"x": x_of(4) * 1e200}, r"so far from the baseline"),
     "does not fit": ({"x": x_of(4) * 1e5, "model": nn.Linear(4, 1).half().eval()}, r"does not fit into float16"),
     # x
-    "x integer": ({"x": torch.tensor([1, 2, 3])}, r"'x'.*floating point.*int64.*layer="),
-    "x bool": ({"x": np.array([True, False])}, r"'x'.*floating point.*bool"),
+    "x picture of bytes": ({"x": np.ones((4, 4), dtype=np.uint8)}, r"'x'.*picture.*uint8.*x.float\(\)"),
+    "x integer, baseline between": ({"x": np.array([1, 2]), "baseline": 0.5}, r"'baseline'.*int64.*0.5.*x.float\(\)"),
     "x complex": ({"x": torch.ones(3, dtype=torch.complex64)}, r"'x'.*floating point.*complex64"),
-    "x one integer": ({"x": (x_of(2), torch.tensor([1])), "model": lambda a, b: a}, r"'x'.*int64.*layer="),
+    "x one picture of bytes": (
+        {"x": (x_of(2), torch.ones(2, 2, dtype=torch.uint8)), "model": lambda a, b: a},
+        r"'x'.*picture.*uint8 of shape \(2, 2\)",
+    ),
     "x float8": ({"x": torch.ones(3).to(torch.float8_e4m3fn)}, r"'x'.*float32.*float8_e4m3fn"),
     "x empty tuple": ({"x": ()}, r"'x'.*non-empty tuple.*\(\)"),
     "x empty dict": ({"x": {}}, r"'x'.*non-empty.*\{\}"),
@@ -363,7 +366,15 @@ def test_nothing_is_evaluated_before_the_input_is_checked():
     def never(z: torch.Tensor) -> torch.Tensor:
         raise AssertionError("the model was called")
 
-    for case in ("x nan", "baseline nan", "labels gap", "x is the baseline", "seed text", "x integer", "kernel None"):
+    for case in (
+        "x nan",
+        "baseline nan",
+        "labels gap",
+        "x is the baseline",
+        "seed text",
+        "x picture of bytes",
+        "kernel None",
+    ):
         arguments = {"x": x_of(4), **TABLE[case][0], "model": never}
         with pytest.raises(GralisError, match=TABLE[case][1]):
             gralis.explain(**arguments)

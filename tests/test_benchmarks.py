@@ -12,6 +12,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 import gralis
+import reference
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -161,3 +162,56 @@ def test_many_compares_the_engine_with_the_same_work_and_sees_memory(benchmark, 
     assert result["throughput"]["ratio"] == result["throughput"]["engine"][0] / result["throughput"]["bare"][0]
     assert result["memory"]["peak_bytes"][1] >= result["memory"]["peak_bytes"][0] > 2**20
     assert "over the bare model" in many.show(result)
+
+
+def test_the_truth_of_coverage_follows_the_definitions(benchmark):
+    truths, sampled = benchmark("coverage_truth"), benchmark("coverage_sampled")
+    x = np.array([1.0, 0.5, 2.0])
+    net = benchmark("coverage_models").MODELS["tanh"](3, np.random.default_rng(1))
+    truth, kernel = truths.Truth(net, x), reference.gaussian(x**2, 0.75, "relative")
+    nodes = reference.gauss_panels(20, 8)
+    by_definition = reference.definition_1(net, x, np.zeros(3), kernel, nodes)
+    np.testing.assert_allclose(truth.phi(), by_definition, rtol=0, atol=1e-13)
+    value = reference.game(net, x, np.zeros(3))
+    np.testing.assert_allclose(truth.marginal(), reference.shapley_by_orders(value, 3), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(truth.marginal(0.75), reference.endpoint(value, 3, kernel), rtol=0, atol=1e-13)
+
+    kinks = truths.Truth(lambda z: torch.relu(z.sum(1) - 0.6) + torch.relu(z[:, 0] - 0.3005), np.ones(2))
+    np.testing.assert_allclose(kinks.rays, [[1.0995, 0], [0, 0.4], [1.3995, 0.7]], rtol=0, atol=1e-12)
+    step = truths.Truth(lambda z: torch.sigmoid(1e4 * (z.sum(1) - 0.7)), np.ones(2))
+    np.testing.assert_allclose(step.rays, [[1, 0], [0, 1], [0.5, 0.5]], rtol=0, atol=1e-9)
+    product = truths.Truth(lambda z: z.prod(1), np.ones(2))
+    assert product.pairs == {(0, 1): 1.0}
+    together = 1 / (1 + np.exp(0.5 / (2 * 0.75**2)))  # q_i of both features; phi_i is half of it
+    parts = {"observed": 1 - together, "path": 0.5, "numerical": 0.0, "kernel": 0.5 - together}
+    assert product.residual == pytest.approx(parts, abs=1e-12)
+
+    polynomial, phi = sampled.pairwise(5, 0.2, 0)
+    np.testing.assert_allclose(phi, polynomial.phi(0.2), rtol=0, atol=1e-12)
+
+
+def test_coverage_counts_claims_and_resumes(benchmark, tmp_path):
+    cells, small, claims = benchmark("coverage_cells"), benchmark("coverage_small"), benchmark("coverage_claims")
+    covers = cells.Outcome.of(np.array([1.0, 2.0]), np.array([0.2, 0.1]), np.array([1.1, 2.0]), None)
+    assert covers == cells.Outcome(True, False, 0.1, pytest.approx(0.05))
+    assert not cells.Outcome.of(np.array([1.0]), np.array([0.1]), np.array([1.2]), None).held
+    assert cells.Outcome.of(np.array([1.0]), np.array([np.nan]), np.array([1.0]), None) == cells.Outcome(
+        False, True, np.inf
+    )
+
+    drawn = [(True, False), (False, True), (False, False), (True, True)]
+    found = cells.run({"a": lambda seed: cells.Outcome(*drawn[seed])}, 4, tmp_path / "rows.json")[0]
+    assert [found[key] for key in ("held", "fine", "trusted", "doubts")] == [0.5, 0.75, 0.5, 0.5]
+    kept = cells.run({"a": lambda seed: pytest.fail("it was computed again")}, 4, tmp_path / "rows.json")
+    assert kept == [found]
+
+    smooth = small.claims()["tanh, n = 3"](0)
+    assert smooth.held
+    assert not smooth.doubt
+    assert smooth.error < 1e-9
+    parts = claims.residual("tanh", 3, {}, 0)
+    assert list(parts) == ["observed", "path", "numerical", "kernel"]
+    assert all(part.held for part in parts.values())
+    order = claims.permuted(claims.float32_network(4, 1), 2)
+    points = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    np.testing.assert_allclose(order(points).detach(), claims.float32_network(4, 1)(points).detach(), rtol=0, atol=1e-5)

@@ -41,6 +41,18 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(listed) == [_name(page) for page in PAGES]
 
 
+def test_the_walk_of_a_call_names_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    walk = text.partition("## The walk of a call")[2].partition("\n## ")[0]
+    named = re.findall(r"`(\w+/(?:\w+\.py)?|\w+\.py)`", walk)
+    assert len(named) > 15
+    assert [name for name in named if not (ROOT / "src" / "gralis" / name).exists()] == []
+
+
+def test_the_reference_shows_inherited_methods() -> None:
+    assert "inherited_members: true" in CONFIG  # the methods of Explanation are spread over classes by topic
+
+
 def test_every_reference_names_something() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     named = re.findall(r"^::: +([\w.]+)\.(\w+)$", text, flags=re.MULTILINE)

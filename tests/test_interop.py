@@ -198,7 +198,7 @@ def test_charts_of_pairs_and_of_growth() -> None:
     assert steps[0].stderr.mean() > steps[-1].stderr.mean()
     for kind in ("network", "convergence"):
         assert result.plot(kind).axes
-    with pytest.raises(GralisError, match="several replicates"):
+    with pytest.raises(GralisError, match="three or more replicates"):
         explain(lambda z: z.sum(1), torch.ones(3)).plot("convergence")
 
 

@@ -82,7 +82,7 @@ def test_error_bars_are_the_simultaneous_intervals() -> None:
         plot(explanation, level=95)
 
 
-@pytest.mark.parametrize(("exact", "said"), [(True, "no sampling error"), (False, "errors unknown")])
+@pytest.mark.parametrize(("exact", "said"), [(True, "no error above rounding"), (False, "errors unknown")])
 def test_no_error_bars_where_there_is_nothing_to_show(exact, said) -> None:
     figure = plot(with_values(coordinates((2,)), [1.0, 2.0], np.zeros((1, 2)), exact))
     assert not figure.axes[0].collections

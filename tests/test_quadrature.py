@@ -11,13 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gralis import GralisError
+from gralis.rays.nested import nested
 from gralis.rays.quadrature import (
     NAMES,
     UNIFORM,
     Density,
     RandomRule,
     Rule,
+    fejer,
     gauss_legendre,
+    in_halves,
     midpoint,
     riemann,
     rule,
@@ -198,3 +201,43 @@ def test_cumulative_never_falls(density: Density, a: np.ndarray) -> None:
 def test_a_density_that_is_none_is_refused(knots: list[float], heights: list[float]) -> None:
     with pytest.raises(GralisError, match="Density"):
         Density(np.array(knots), np.array(heights))
+
+
+# ---- rules inside rules
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 10, 15])
+def test_fejer_is_exact_to_its_degree_with_positive_weights(k: int) -> None:
+    fixed = fejer(k)
+    assert exact_up_to(fixed) == (k if k % 2 else k - 1)
+    assert (fixed.weights > 0).all()
+    # Independent of our sum: the weights integrate the Lagrange polynomials of the nodes.
+    lagrange = [np.poly1d(np.poly(np.delete(fixed.nodes, j))) for j in range(k)]
+    expected = [p.integ()(1.0) / p(node) for p, node in zip(lagrange, fixed.nodes, strict=True)]
+    assert fixed.weights == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_nodes", "inside"),
+    [
+        ("midpoint", 27, [1, 3, 9, 27]),
+        ("midpoint", 10, [2, 10]),
+        ("midpoint", 45, [1, 3, 5, 9, 15, 45]),
+        ("riemann", 12, [1, 2, 3, 4, 6, 12]),
+        ("gauss-legendre", 7, [1, 7]),
+        ("gauss-legendre", 8, [8]),
+        ("fejer", 11, [1, 2, 3, 5, 11]),
+        ("fejer", 15, [1, 3, 7, 15]),
+        ("fejer", 14, [2, 4, 14]),
+    ],
+)
+def test_which_rules_lie_inside_a_rule(name: str, n_nodes: int, inside: list[int]) -> None:
+    nodes = rule(name, n_nodes).nodes
+    assert nested(name, nodes) == inside
+    for k in inside:
+        assert all(np.abs(nodes - node).min() < 1e-14 for node in rule(name, k).nodes)
+
+
+def test_halves_nest_in_halves() -> None:
+    """Six Gauss-Legendre nodes on two halves are three on each, with 1/4 and 3/4 in their middles."""
+    assert nested("gauss-legendre", in_halves(6).nodes) == [2, 6]

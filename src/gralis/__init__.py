@@ -39,7 +39,7 @@ from gralis.paper import verify
 from gralis.results import Attribution, Explanation, Explanations, Interactions, Sweep
 from gralis.results.replay import Replay
 from gralis.scales import Granularity, MultiScale, granularity, multiscale
-from gralis.sobol import Hoeffding, Sensitivity, hoeffding, sensitivity
+from gralis.sobol import Hoeffding, Sensitivity, TermShares, hoeffding, sensitivity, term_shares
 from gralis.version import __version__
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "Sensitivity",
     "SizeKernel",
     "Sweep",
+    "TermShares",
     "Uniform",
     "__version__",
     "baselines",
@@ -88,6 +89,7 @@ __all__ = [
     "report",
     "sensitivity",
     "targets",
+    "term_shares",
     "verify",
     "views",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from gralis.errors import bad
 Choice = TypeVar("Choice")
 Function = TypeVar("Function")
 
-__all__ = ["function", "is_whole", "non_negative", "one_of", "positive", "probability", "whole"]
+__all__ = ["function", "is_whole", "non_negative", "one_of", "positive", "probability", "several", "whole"]
 
 
 def is_whole(value: object, least: int | None = None, most: int | None = None) -> bool:
@@ -72,6 +72,23 @@ def one_of(value: Choice, choices: Sequence[Choice], name: str, owner: str) -> C
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
         raise bad(name, owner, f"one of {', '.join(map(repr, choices))}", repr(value))
     return value
+
+
+def several(values: Iterable[Choice], name: str, owner: str, allowed: str) -> tuple[Choice, ...]:
+    """The values as a tuple with at least one entry; a string is not a list.
+
+    >>> several([], "sigmas", "sweep", "a list of numbers")
+    Traceback (most recent call last):
+        ...
+    gralis.errors.GralisError: The 'sigmas' parameter of sweep must be a list of numbers. Got [] instead.
+    """
+    try:
+        listed = () if isinstance(values, str) else tuple(values)
+    except TypeError:
+        listed = ()
+    if not listed:
+        raise bad(name, owner, allowed, repr(values))
+    return listed
 
 
 def function(value: Function, name: str, owner: str, role: str) -> Function:

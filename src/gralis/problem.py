@@ -1,4 +1,4 @@
-"""What is explained: a model, an input x, baselines x', features. The user's input is checked here."""
+"""What is explained: a model, an input x, baselines x', features and targets, checked and brought into one form."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from gralis.baselines import Baselines
 from gralis.baselines import resolve as resolve_baseline
 from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError, bad
-from gralis.features import Features
+from gralis.features import Features, columns
 from gralis.features import resolve as resolve_features
+from gralis.features.whole_numbers import jumping_by_type, table_row
 from gralis.models import Model, Points, adapt
 from gralis.models.fingerprint import bytes_of
 from gralis.models.layer import Tail, descend
 from gralis.models.outputs import every_target, predicted, with_outputs
+from gralis.models.torch_module import TorchModel
 from gralis.targets import Target, Targets, listed, total
 
 __all__ = ["Problem"]
 
-_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,7 @@ class Problem:
     targets: tuple[Target, ...]  # what is read off the outputs; the first is also the target of the model
     dtypes: tuple[torch.dtype, ...]  # in which each leaf is evaluated
     layer: str | None = None  # x is the output of this layer; None if it is the input of the model
+    whole_types: tuple[torch.dtype | None, ...] = ()  # in which a leaf of integers or booleans reaches the model
 
     @classmethod
     def build(
@@ -59,41 +63,46 @@ class Problem:
         targets = listed(target)
         if layer is not None:
             model, x, baseline = _at_layer(model, x, baseline, targets[0] if targets else total, layer)
-        form, leaves = _leaves(x)
+        row = table_row(x)
+        if row is not None:
+            x, features = row.values, columns(row.names) if features is None else features
+        form, given = _leaves(x)
         keys = form if isinstance(form, tuple) else None
         adapted = adapt(model, targets[0] if targets else None, device=device, dtype=dtype)
-        integers = [leaf for leaf in leaves if not leaf.is_floating_point()]
-        if integers:
-            raise bad(
-                "x",
-                "explain",
-                "floating point",
-                str(integers[0].dtype).removeprefix("torch."),
-                "Integers cannot move along a ray: convert them with x.float(), or explain token ids from their "
-                "embedding with layer=...",
-            )
+        partition = resolve_features(features, tuple(tuple(leaf.shape) for leaf in given), keys)
+        _refuse_picture(given, partition)
+        by_type = [np.full(tuple(leaf.shape), leaf.dtype in _WHOLE) for leaf in given] if row is None else [row.whole]
+        partition = jumping_by_type(partition, by_type)
+        jumps = [bool(partition.discrete[labels].all()) for labels in partition.labels]
+        leaves = tuple(_floating(leaf, whole) for leaf, whole in zip(given, jumps, strict=True))
+        types = tuple(g.dtype if g.dtype in _WHOLE and j else None for g, j in zip(given, jumps, strict=True))
         for number, leaf in enumerate(leaves):
-            if leaf.dtype not in _DTYPES:
-                got = str(leaf.dtype).removeprefix("torch.")
-                raise bad("x", "explain", "float16, bfloat16, float32 or float64", got)
             _require_finite(leaf, f"x[{keys[number]}]" if keys else "x" if len(leaves) == 1 else f"x[{number}]")
+        whole_types = types if isinstance(adapted, TorchModel) else (None,) * len(types)
         if not targets:
-            targets = every_target(adapted, _packed(form, [leaf[None] for leaf in leaves]))
+            targets = every_target(adapted, _packed(form, [leaf[None] for leaf in leaves], whole_types))
         working = dtype or getattr(adapted, "dtype", None)
         return cls(
             adapted if len(targets) == 1 else with_outputs(adapted).with_target(targets[0]),
             leaves,
-            resolve_baseline(baseline, leaves, keys=keys, x_user=x),
-            resolve_features(features, tuple(tuple(leaf.shape) for leaf in leaves), keys),
+            _whole_baselines(resolve_baseline(baseline, leaves, keys=keys, x_user=x), types),
+            partition,
             form,
             targets,
-            tuple(working or leaf.dtype for leaf in leaves),
+            tuple(torch.float64 if own else working or leaf.dtype for leaf, own in zip(leaves, types, strict=True)),
             model.name if isinstance(model, Tail) else None,
+            whole_types,
         )
 
     @property
     def n_features(self) -> int:
         return self.features.n_features
+
+    @property
+    def input_dtypes(self) -> tuple[torch.dtype, ...]:
+        """The type of every leaf as the user gave it."""
+        types = self.whole_types or (None,) * len(self.x)
+        return tuple(own or leaf.dtype for leaf, own in zip(self.x, types, strict=True))
 
     def only(self, target: int) -> Problem:
         """The same problem with one of its targets, by number."""
@@ -126,7 +135,7 @@ class Problem:
 
     def pack(self, leaves: list[Tensor]) -> Points:
         """The leaves as the model expects them."""
-        return _packed(self.form, leaves)
+        return _packed(self.form, leaves, self.whole_types)
 
     def fingerprints(self) -> dict[str, str]:
         """The sha256 of the input, of the baselines and of the features."""
@@ -154,7 +163,44 @@ def _at_layer(
     return descent.tail, descent.activation, Baselines((descent.baselines,), baselines.weights, baselines.name)
 
 
-def _packed(form: type | tuple[str, ...], leaves: Sequence[Tensor]) -> Points:
+def _refuse_picture(leaves: Sequence[Tensor], features: Features) -> None:
+    """An array of bytes with two or more axes is a picture, whose pixels move; a network expects them as floats."""
+    for leaf in leaves:
+        if leaf.dtype == torch.uint8 and leaf.ndim >= 2 and not features.chosen:
+            advice = (
+                "Convert a picture as the model expects it, for example with x.float() / 255. If the bytes are "
+                "categories, say which features jump: features.jumping([...])."
+            )
+            raise bad(
+                "x", "explain", "floating point if it is a picture", f"uint8 of shape {tuple(leaf.shape)}", advice
+            )
+
+
+def _floating(leaf: Tensor, jumps: bool) -> Tensor:
+    """The leaf in floating point. Integers that jump fit into float64; those that move become what x.float() is."""
+    if leaf.dtype in _WHOLE:
+        return leaf.to(torch.float64 if jumps else torch.get_default_dtype())
+    if leaf.dtype not in _FLOATS:
+        allowed = "floating point (float16, bfloat16, float32 or float64), integers or booleans"
+        raise bad("x", "explain", allowed, str(leaf.dtype).removeprefix("torch."))
+    return leaf
+
+
+def _whole_baselines(baselines: Baselines, types: Sequence[torch.dtype | None]) -> Baselines:
+    """The baselines, checked to be values that the leaves of integers and booleans can have."""
+    points = []
+    for point, own in zip(baselines.points, types, strict=True):
+        if own is not None and (point.double() != point.to(own).double()).any():
+            wrong = point.double()[point.double() != point.to(own).double()][0].item()
+            name = str(own).removeprefix("torch.")
+            advice = "Choose such a baseline, or let x move: give it as x.float()."
+            raise bad("baseline", "explain", f"made of values of type {name}, as x is", f"{wrong:g}", advice)
+        points.append(point.double() if own is not None else point)
+    return replace(baselines, points=tuple(points))
+
+
+def _packed(form: type | tuple[str, ...], leaves: Sequence[Tensor], types: Sequence[torch.dtype | None] = ()) -> Points:
+    leaves = [leaf.to(own) if own else leaf for leaf, own in zip(leaves, types or [None] * len(leaves), strict=True)]
     if isinstance(form, tuple):
         return dict(zip(form, leaves, strict=True))
     return tuple(leaves) if form is tuple else leaves[0]

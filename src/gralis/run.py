@@ -1,4 +1,4 @@
-"""One run: settle the plan, evaluate its replicates together or one by one, estimate, and extend the result."""
+"""One run: it settles the plan, evaluates the replicates together or one by one, and makes the explanations."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.certificates.stopping import Looks, reached
 from gralis.errors import BudgetError, GralisError
-from gralis.estimators import FOLDED, Design, Estimate, Estimator
+from gralis.estimators import FOLDED, Design, Estimate, Estimator, estimates
 from gralis.evaluation.cost import Cost
 from gralis.evaluation.evaluator import Evaluator
 from gralis.evaluation.progress import Bar, ProgressOption, Stopwatch
@@ -19,8 +20,10 @@ from gralis.kernels import Kernel
 from gralis.ledger import N_GROUPS, RAYS_PER_BLOCK, AnyLedger, FoldedLedger, Ledger
 from gralis.options import Options
 from gralis.plans import Plan, PlanningTask, Schedule
+from gralis.plans.exhaustive_plan import ExhaustivePlan
 from gralis.problem import Problem
 from gralis.rays import RayRequest
+from gralis.rays.discrete import EVERY_ORDER, jump_orders
 from gralis.results.explanation import Explanation
 from gralis.results.provenance import provenance
 from gralis.results.result import InputForm
@@ -28,6 +31,8 @@ from gralis.results.result import InputForm
 __all__ = ["Run"]
 
 _KEEP_BYTES = 2**26  # a ledger that would be larger is folded
+_ORDER_POINTS = 4  # forwards that all orders of discrete features may cost for every gradient of the budget
+_NO_BUDGET = 2**14  # gradients
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +96,7 @@ class Run:
         self.problems, self.kernels, self.plan, self.options = problems, tuple(kernels), plan, options
         self.problem = problems[0]
         self._progress = progress
+        self._doubts: Sequence[tuple[str, ...]] = ((),) * (len(problems) * self.n_targets)
         self._evaluator = Evaluator(problems, batch_size=options.batch_size, max_memory=options.max_memory)
 
     def use(self, evaluator: Evaluator) -> None:
@@ -154,6 +160,8 @@ class Run:
         with Bar(self._progress, self.options.budget or 0) as bar, self._evaluator.session():
             clock = self._start(bar)
             ends = Ends(*self._evaluator.endpoints())
+            if not self.plan.counts_forwards:  # whose budget has no forward to spare
+                self._doubts = self._evaluator.doubts(ends.f_x, ends.f_baselines)
             schedule = self.plan.settle(self.task, self._probe)
             expected = schedule.n_gradients * self._evaluator.n_questions
             bar.expect(expected + self._evaluator.cost.n_gradients)
@@ -173,7 +181,7 @@ class Run:
         rows = before.ledger.require_rows("Evaluating the same rays again")
         with self._evaluator.session():
             (f_x,), (f_baselines,) = self._evaluator.endpoints()
-            (ledger,) = self._evaluator.again(rows)
+            (ledger,) = self._evaluator.again(rows, self.orders(rows.replicate))
         return replace(
             before,
             estimate=before.design.estimate(ledger),
@@ -187,6 +195,7 @@ class Run:
 
     def extend(self, before: Sequence[Explanation], schedule: Schedule, budget: int) -> tuple[Explanation, ...]:
         """Add more replicates of the same schedule. The budget is that of each input."""
+        self._doubts = [explanation.model_doubts for explanation in before]
         done = before[0].ledger.n_replicates  # fewer than planned if the run stopped early
         per_replicate = schedule.rays_per_replicate * max(schedule.n_nodes, 1)  # a plan without nodes counts forwards
         extra = budget // (per_replicate * self._backwards)
@@ -227,12 +236,31 @@ class Run:
         seconds_before: float = 0.0,
     ) -> Stage:
         weights, kernel = self.problem.baselines.weights, self.kernels[0]
-        designs = tuple(Design(kernel, problem.squared_distance, weights, estimator) for problem in self.problems)
+        rounding = self._evaluator.rounding * max(np.abs(ends.f_x).max(), np.abs(ends.f_baselines).max())
+        designs = tuple(
+            Design(kernel, problem.squared_distance, weights, estimator, schedule.quadrature, rounding)
+            for problem in self.problems
+        )
         looks = Looks.between(first, schedule.n_replicates)
         return Stage(schedule, ends, designs, looks, clock, seconds_before)
 
     def _probe(self, request: RayRequest) -> tuple[Ledger, ...]:
-        return self._evaluator.evaluate(request, values=self.task.with_values)
+        return self._evaluator.evaluate(self._in_orders(request), values=self.task.with_values)
+
+    def _in_orders(self, request: RayRequest) -> RayRequest:
+        return request.in_orders(self.orders(request.replicate))
+
+    def orders(self, replicate: NDArray[np.int64]) -> NDArray[np.int64]:
+        """In which orders discrete features jump on the rays of whole replicates: every order if the budget allows.
+
+        All jumps together need at most 2^n points, at which every feature is at x' or elsewhere: a discrete one at x, a
+        continuous one half-way. One order on each ray often needs more than four forwards per gradient.
+        """
+        n_points = (2 ** min(self.problem.n_features, 60) - 1) * self.problem.baselines.n_baselines
+        budget = _NO_BUDGET if self.options.budget is None else self.options.budget
+        if n_points <= _ORDER_POINTS * budget or isinstance(self.plan, ExhaustivePlan):
+            return np.full(len(replicate), EVERY_ORDER)
+        return jump_orders(replicate, self.options.seed)
 
     def _with_values(self, schedule: Schedule) -> bool:
         """Whether coalition values are evaluated. A plan without nodes evaluates nothing else."""
@@ -243,11 +271,11 @@ class Run:
         schedule, options = stage.schedule, self.options
         numbers = range(first, schedule.n_replicates)
         if not self._stepwise and collector.takes_all:
-            collector.add(RayRequest.stack([schedule.replicate(number) for number in numbers]))
+            collector.add(self._in_orders(RayRequest.stack([schedule.replicate(number) for number in numbers])))
             return self._explanations(collector.ledgers(), stage)
         for number in numbers:
             try:
-                collector.add(schedule.replicate(number))
+                collector.add(self._in_orders(schedule.replicate(number)))
             except KeyboardInterrupt:
                 if options.on_interrupt == "raise" or number < 2:
                     raise
@@ -266,11 +294,11 @@ class Run:
     ) -> tuple[Explanation, ...]:
         questions = self._evaluator.questions
         designs = [stage.designs[questions.input_of(question)] for question in range(len(questions))]
-        estimates = designs[0].estimator.estimates(ledgers, designs)
+        read = estimates(ledgers, designs)
         cost = self._evaluator.cost.of_one(questions, stage.seconds_before + stage.clock.seconds)
         return tuple(
             self._explanation(question, ledger, estimate, stage, cost, complete)
-            for question, (ledger, estimate) in enumerate(zip(ledgers, estimates, strict=True))
+            for question, (ledger, estimate) in enumerate(zip(ledgers, read, strict=True))
         )
 
     def _explanation(
@@ -290,7 +318,7 @@ class Run:
             alone = Run([problem.only(target)], self.kernels, self.plan, options, self._progress)
             return alone.extend([before], schedule, budget)[0]
 
-        return Explanation(
+        explanation = Explanation(
             estimate=estimate,
             design=stage.designs[number],
             ledger=ledger,
@@ -313,8 +341,12 @@ class Run:
             reached=is_reached,
             price=price,
             form=_form(problem),
-            _continue=None if estimate.exact else go_on,
+            model_doubts=self._doubts[question],
+            _continue=go_on if schedule.grows and not estimate.exact else None,
         )
+        if is_reached and explanation.doubts:  # intervals that may not hold reach nothing
+            return replace(explanation, reached=False)
+        return explanation
 
     @cached_property
     def _fingerprints(self) -> list[dict[str, str]]:

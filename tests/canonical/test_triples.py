@@ -130,8 +130,8 @@ def test_gralis_is_definition_1(name: str) -> None:
 
 def test_groups_are_features_too() -> None:
     model, x, labels = network("tanh", 5, 7), point(5, 7), np.array([0, 1, 1, 2, 0])
-    exact = explain(model, x, features=labels, plan="exhaustive", budget=None, n_nodes=6)
-    triple = canonical.gralis(model, x, features=labels, n_nodes=6)
+    exact = explain(model, x, features=labels, plan="exhaustive", budget=None, n_nodes=40)
+    triple = canonical.gralis(model, x, features=labels, n_nodes=40)
     assert triple.attribution() == pytest.approx(exact.values, abs=1e-10)
     assert canonical.shap(model, x, features=labels).attribution() == pytest.approx(exact.shapley().values, abs=1e-10)
     assert canonical.lime(model, x, features=labels).attribution() == pytest.approx(exact.lime().values, abs=1e-10)

@@ -75,16 +75,21 @@ def test_a_kernel_the_rays_do_not_cover_is_warned_about() -> None:
     assert found.sweep([0.5, np.inf]).effective_rays.shape == (2, 12)
 
 
-@pytest.mark.parametrize(("rule", "nodes", "fewer"), [("riemann", 6, 2), ("midpoint", 9, 3), ("random", 4, 2)])
+@pytest.mark.parametrize(
+    ("rule", "nodes", "fewer"), [("riemann", 6, 2), ("midpoint", 9, 3), ("fejer", 11, 5), ("random", 4, 2)]
+)
 def test_fewer_nodes_from_the_same_rows(rule: str, nodes: int, fewer: int) -> None:
     model, x = network("softplus", 5, 1), torch.linspace(0.2, 1.6, 5, dtype=torch.float64)
     options = {"plan": "exhaustive", "quadrature": rule, "budget": None}
-    thin = explain(model, x, n_nodes=nodes, **options).with_nodes(fewer)
-    assert thin.ledger.n_points == 31 * fewer
+    full = explain(model, x, n_nodes=nodes, **options)
+    thin = full.with_nodes(fewer)
+    assert thin.ledger.n_points * nodes == full.ledger.n_points * fewer
     if rule != "random":
+        assert thin.ledger.n_points == 31 * fewer
         assert thin.values == pytest.approx(explain(model, x, n_nodes=fewer, **options).values, rel=1e-12)
     else:
-        assert thin.ledger.sum_points(thin.ledger.weight) == pytest.approx(np.ones(31))
+        drawn = thin.ledger.nodes_per_ray > 0
+        assert thin.ledger.sum_points(thin.ledger.weight)[drawn] == pytest.approx(1.0)
 
 
 def test_nodes_that_do_not_nest_are_refused() -> None:
@@ -93,3 +98,21 @@ def test_nodes_that_do_not_nest_are_refused() -> None:
     )
     with pytest.raises(ValueError, match=r"'n_nodes'.*one of \[8\].*midpoint.*Got 4"):
         found.with_nodes(4)
+
+
+def test_a_sweep_over_nodes_is_what_each_number_of_nodes_would_have_given() -> None:
+    model, x = network("softplus", 4, 1), torch.linspace(0.2, 1.6, 4, dtype=torch.float64)
+    options = {"plan": "exhaustive", "quadrature": "fejer", "budget": None}
+    sweep = explain(model, x, **options).sweep_nodes()
+    assert (sweep.parameter, sweep.settings) == ("n_nodes", (1, 3, 7, 15))
+    alone = [explain(model, x, n_nodes=k, **options).values for k in (1, 3, 7, 15)]
+    assert sweep.values == pytest.approx(np.stack(alone), rel=1e-12)
+    errors = np.abs(sweep.values - explain(model, x, plan="exhaustive", n_nodes=40, budget=None).values).max(1)
+    assert (errors[1:] < errors[:-1] / 10).all()
+    assert "n_nodes" in repr(sweep)
+    thirds = explain(model, x, plan="permutation", quadrature="midpoint", n_nodes=27, budget=4 * 4 * 27)
+    assert thirds.sweep_nodes([3, 9]).settings == (3, 9)
+    with pytest.raises(ValueError, match=r"'n_nodes'.*sweep_nodes.*at least one.*Got \[\]"):
+        thirds.sweep_nodes([])
+    with pytest.raises(ValueError, match=r"one of \[1, 3, 9, 27\]"):
+        thirds.sweep_nodes([5])

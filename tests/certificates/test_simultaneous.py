@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -56,3 +58,17 @@ def test_features_that_never_vary_do_not_widen_the_others() -> None:
     rows = centred(np.random.default_rng(3).standard_normal((12, 4)))
     padded = np.concatenate([rows, np.zeros((12, 50))], axis=1)
     assert critical(padded, 0.95) == pytest.approx(critical(rows, 0.95), rel=0.02)
+
+
+def test_many_replicates_need_no_more_numbers_than_their_values() -> None:
+    """A root of the correlation has as many rows as there are features, however many replicates there are."""
+    rows = centred(correlated(np.random.default_rng(5), 400, 4, 0.5))
+    tracemalloc.start()
+    try:
+        found = critical(rows, 0.95)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 300e6  # one number per draw and pair of replicates would take 2.6e9 bytes
+    draws = np.abs(correlated(np.random.default_rng(6), 200_000, 4, 0.5)).max(1)  # with 399 dof, t is almost normal
+    assert found == pytest.approx(np.quantile(draws, 0.95), rel=0.03)

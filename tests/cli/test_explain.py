@@ -283,3 +283,32 @@ def test_without_matplotlib_the_rest_is_written(gralis_run, folder, monkeypatch)
     assert code == 0
     assert 'pip install "gralis[plot]"' in one_sentence(error)
     assert (folder / "out/table row 0.gralis").is_file()
+
+
+# --- doubts ----------------------------------------------------------------------------------------------------------
+
+
+def test_doubts_are_printed_and_in_the_json(gralis_run, folder) -> None:
+    (folder / "steps.py").write_text(
+        "import torch\nfrom torch import nn\n\nclass Steps(nn.Module):\n"
+        "    def forward(self, z):\n        return (z[:, 0] / 10) ** 2 + 3 * torch.round(z[:, 2])\n\n"
+        "def rows():\n    return Steps()\n"
+    )
+    arguments = ("--data", "table.csv", "--row", "0", "--drop", "price", "--model", "steps.py:rows")
+    code, out, _ = gralis_run("explain", *arguments)
+    assert code == 0
+    printed = [line for line in out.splitlines() if line.startswith("doubt: ")]
+    assert any("The gradient of weight is zero" in line for line in printed)
+    code, out, _ = gralis_run("explain", *arguments, "--json")
+    assert code == 0
+    assert [f"doubt: {sentence}" for sentence in json.loads(out)["doubts"]] == printed
+
+
+def test_an_exact_value_is_printed_as_exact(gralis_run) -> None:
+    """Rounding is not printed as an error."""
+    arguments = ("--data", "table.csv", "--row", "0", "--drop", "price", "--model", "net.py:rows")
+    code, out, _ = gralis_run("explain", *arguments, "--json")
+    assert json.loads(out)["stderr"] == [0.0, 0.0, 0.0]
+    code, out, _ = gralis_run("explain", *arguments)
+    assert code == 0
+    assert out.count(" exact ") >= 3

@@ -282,7 +282,7 @@ def test_interactions_as_a_mapping() -> None:
     assert found.error((1, 2)) == 0
     assert found.matrix() == pytest.approx(np.array([[3.5, 4, -1], [4, 6, 2], [-1, 2, 1.5]]))
     assert [a for a, _ in found.top(2)] == [(0, 1), (1, 2)]
-    assert (found.interval() == np.array([[s, s] for s in found.values()])).all()
+    assert found.interval() == pytest.approx(np.array([[s, s] for s in found.values()]), abs=1e-13)
 
 
 def test_one_feature() -> None:

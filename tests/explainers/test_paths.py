@@ -23,9 +23,10 @@ def test_integrated_gradients_against_the_integral(kind: str) -> None:
     model, x, base = network(kind, n, 1, gain=0.7), point(n, 1), np.linspace(-0.4, 0.3, n)
     explanation = explain(model, x, baseline=base, plan="exhaustive", budget=None)
     found = explanation.integrated_gradients()
-    np.testing.assert_allclose(found.values, direct(model, x, base, gauss_panels(40)), rtol=0, atol=1e-9)
-    assert found.exact
-    assert (found.stderr == 0).all()
+    errors = np.abs(found.values - direct(model, x, base, gauss_panels(40)))
+    assert errors.max() < 1e-9
+    assert (errors <= found.half_widths() + 1e-14).all()
+    assert (found.stderr < 1e-6).all()
     assert np.abs(found.values - explanation.shapley().values).max() > 1e-3  # another method, another answer
 
 

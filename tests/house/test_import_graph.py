@@ -173,3 +173,19 @@ def test_inner_modules_do_not_import_their_own_package() -> None:
 def test_the_tree_is_two_levels_deep_and_its_top_is_small() -> None:
     assert max(module.count(".") for module in TREES) == 1
     assert len([module for module in TREES if "." not in module]) <= 12
+
+
+def test_one_module_evaluates_the_adapted_model() -> None:
+    """The adapters in `models` run the framework; outside them one module calls `value` and `value_and_gradient`.
+
+    `paper.complexity` wraps a model to count its calls.
+    """
+    methods = {"value", "value_and_gradient", "values_and_gradients"}
+    callers = {
+        module
+        for module, tree in TREES.items()
+        if stage(module) != "models"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods
+    }
+    assert callers == {"evaluation.calls", "paper.complexity"}

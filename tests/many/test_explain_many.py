@@ -245,3 +245,34 @@ def test_progress_counts_inputs_and_the_model_is_as_it_was(linear, tmp_path):
     assert seen == [(3, 7), (6, 7), (7, 7)]
     assert linear.training
     assert linear.weight.requires_grad
+
+
+def test_doubts_stand_with_their_input_and_in_the_summary(linear, tmp_path):
+    class Rounding(nn.Module):
+        def forward(self, z):
+            return linear(z)[:, 1] + 9 * torch.round(z[:, 2])
+
+    x = torch.tensor([[1.0, 2.0, 3.0, 0.5], [1.0, 2.0, 0.1, 0.5], [float("nan"), 2.0, 3.0, 0.5], [1.0, 2.0, -4.0, 0.5]])
+    found = gralis.explain_many(Rounding().eval(), x, out=tmp_path / "a", block_size=2, **QUICK)
+    assert list(found.doubts) == ["0", "3"]  # the second input reaches no step, and the third fails
+    assert found.n_doubted == 2
+    assert "2 of them with doubts" in repr(found)
+    alone = gralis.explain(Rounding().eval(), x[0], budget=40)
+    assert alone.doubts
+    assert [text[:40] for text in found.doubts["0"]] == [text[:40] for text in alone.doubts]
+    column = found.inputs_table()["doubts"].to_pylist()
+    assert [text is None for text in column] == [False, True, True, False]
+    assert column[0].split("\n") == list(found.doubts["0"])
+    again = gralis.explain_many(Rounding().eval(), x, out=tmp_path / "a", block_size=2, **QUICK)
+    assert again.n_doubted == 2  # from the manifest
+    clean = gralis.explain_many(linear, x[:2], out=tmp_path / "b", target=1, **QUICK)
+    assert clean.doubts == {}
+    assert "with doubts" not in repr(clean)
+
+
+def test_an_unknown_error_is_not_written_as_a_small_one(linear, tmp_path):
+    options = {"quadrature": "midpoint", "n_nodes": 1, "coalition_values": False}
+    found = gralis.explain_many(linear, xs(1), out=tmp_path, target=1, **QUICK, **options)
+    assert np.isnan(found.values_table()["half_width"].to_pylist()).all()
+    assert np.isnan(found.inputs_table()["certificate"].to_pylist()).all()
+    assert "not known" in found.doubts["0"][0]

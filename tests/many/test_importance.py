@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from torch import nn
 
 import gralis
@@ -170,3 +171,33 @@ def test_bad_sums_and_features_that_differ_are_one_sentence(run, tmp_path):
     found = gralis.explain_many(lambda z: z.sum(1), mixed, out=tmp_path / "mixed", budget=40)
     with pytest.raises(GralisError, match="different features"):
         global_importance(found)
+
+
+def test_intervals_of_the_means_are_students_and_cover_the_population(run, tmp_path):
+    """F linear in exponential inputs: phi_i = a_i x_i, so mean |phi_i| = |a_i| over the population."""
+    results, _ = run
+    found = global_importance(results)
+    phi = results.values_table()["phi"].to_numpy().reshape(20, 4)
+    own = np.sqrt((results.values_table()["stderr"].to_numpy().reshape(20, 4) ** 2).mean(0))
+    for kind, numbers in (("mean", phi), ("mean_abs", np.abs(phi))):
+        low, high = stats.t.interval(0.9, 19 / 4, numbers.mean(0), numbers.std(0, ddof=1) / np.sqrt(20))
+        assert found.half_widths(0.9, simultaneous=False)[kind] == pytest.approx((high - low) / 2 + own, rel=1e-9)
+        assert (found.half_widths(0.9)[kind] > found.half_widths(0.9, simultaneous=False)[kind]).all()
+    assert "+-" in repr(found)
+    a, held = torch.tensor([1.0, -2.0, 0.5]), 0
+    for seed in range(4):
+        x = torch.empty(40, 3, dtype=torch.float64).exponential_(generator=torch.Generator().manual_seed(seed))
+        sample = gralis.explain_many(
+            lambda z: z @ a.to(z), list(x), out=tmp_path / str(seed), budget=40, progress=False
+        )
+        summary = global_importance(sample)
+        half = summary.half_widths()
+        held += bool((np.abs(summary.mean_abs - a.abs().numpy()) <= half["mean_abs"]).all())
+        held += bool((np.abs(summary.mean - a.numpy()) <= half["mean"]).all())
+    assert held >= 7
+    with pytest.raises(GralisError, match="'level'"):
+        found.half_widths(95)
+    single = global_importance(
+        gralis.explain_many(lambda z: z.sum(1), torch.ones(1, 2), out=tmp_path / "one", budget=40)
+    )
+    assert np.isnan(single.half_widths()["mean"]).all()

@@ -157,6 +157,12 @@ def test_files_of_every_version_there_ever_was_can_be_read():
     assert found.values_table()["phi"].to_pylist() == expected["many-1"]
     assert [failure.id for failure in found.failures] == ["2"]
     assert found.explanation("1").values.tolist() == expected["many-1"][4:8]
+    assert found.doubts == {}  # there were none to write
+    assert found.inputs_table().schema.names[-1] == "doubts"
+    second = gralis.many.Results(GOLDEN / "many-2")
+    assert second.values_table()["phi"].to_pylist() == expected["many-2"]
+    assert list(second.doubts) == ["0", "3"]
+    assert second.doubts["0"][0].startswith("The gradient of x[1] is zero at all 104 evaluated points")
     assert Importance.load(GOLDEN / "importance-1.json").mean_abs.tolist() == expected["importance-1"]
 
 

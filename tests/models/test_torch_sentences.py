@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from gralis import models
+from gralis import explain, models
 from gralis.errors import GralisError, ModelError
 
 
@@ -47,8 +47,19 @@ def test_integer_points_have_values_but_no_gradient():
     assert models.torch(net).value(tokens).shape == (1,)
     with pytest.raises(GralisError, match=r"int64 cannot move along a ray.*layer="):
         models.torch(net).value_and_gradient(tokens)
-    with pytest.raises(GralisError, match="cannot move along a ray"):
-        models.torch(lambda a, b: a.sum(dim=1)).value_and_gradient((draw(1, 2), tokens))
+    _, (moving, still) = models.torch(lambda a, b: a.sum(dim=1) * b[:, 1]).value_and_gradient((draw(1, 2), tokens))
+    assert moving.tolist() == [[2, 2]]
+    assert still.tolist() == [[0, 0, 0]]  # beside an input that moves, integers jump
+
+
+def test_a_batch_axis_of_x_is_named():
+    with pytest.raises(ModelError, match=r"on points of shape \(2, 1, 3, 8, 8\): .*without a batch axis.*give x\[0\]"):
+        explain(nn.Conv2d(3, 2, 3).eval(), torch.ones(1, 3, 8, 8), target=0)
+    with pytest.raises(GralisError, match=r"shape \(rows, 1, 2\).*give x without its batch axis"):
+        explain(nn.Linear(4, 2).eval(), torch.ones(1, 4), target=0)
+    with pytest.raises(ModelError) as e:
+        explain(nn.Linear(5, 2).eval(), torch.ones(4), target=0)
+    assert "batch axis" not in str(e.value)
 
 
 def test_an_error_of_the_model_comes_with_shapes():

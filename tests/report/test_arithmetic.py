@@ -12,16 +12,19 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import t as student
 
 import gralis
 from gralis import Gaussian, Uniform
+from gralis.estimators import Estimate
+from gralis.estimators.steadiest import Steadiest
 from gralis.report import content
 from gralis.report.constants import CONSTANTS
 from gralis.report.html_page import arithmetic
 from gralis.report.slider_rows import slider_rows
 from gralis.storage.json_values import plain
-from report_cases import network, row, shared
+from report_cases import bent, network, row, shared
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None and "CI" not in os.environ, reason="needs node; in CI its absence fails")
@@ -30,8 +33,8 @@ SIGMAS = (0.2, 0.4, 0.75, 2.0, math.inf)
 HARNESS = """
 const input = JSON.parse(require("fs").readFileSync(0, "utf8"));
 useConstants(input.constants);
-const testAnswer = INNER;
-console.log(JSON.stringify(testAnswer, (key, value) => ArrayBuffer.isView(value) ? Array.from(value) : value));
+const shown = (key, value) => ArrayBuffer.isView(value) ? Array.from(value) : value;
+(async () => console.log(JSON.stringify(await (INNER), shown)))();
 """
 
 
@@ -50,6 +53,15 @@ def run(expression: str, values: dict[str, object]) -> object:
     return json.loads(done.stdout)
 
 
+def jumping(z: torch.Tensor) -> torch.Tensor:
+    """A function with jumps that no gradient sees."""
+    return bent(z) + torch.floor(3 * z[:, :3].sum(1))
+
+
+def positive(n_features: int) -> torch.Tensor:
+    return row(n_features).abs() + 0.3
+
+
 EXPLANATIONS = {
     "exhaustive": lambda: gralis.explain(network(6), row(6)),
     "shared": shared,
@@ -58,6 +70,16 @@ EXPLANATIONS = {
         baseline=gralis.baselines.sample(np.stack([row(10, seed).numpy() for seed in range(5, 9)]), 3), budget=500
     ),
     "shared, fixed nodes": lambda: shared(quadrature="midpoint", n_nodes=3, budget=400),
+    "shared, nodes that miss a jump": lambda: gralis.explain(jumping, positive(10), budget=400),
+    "shared, few replicates": lambda: shared(budget=200, replicates=2),
+    "exhaustive, fixed nodes": lambda: gralis.explain(bent, positive(5), quadrature="midpoint", n_nodes=5),
+    "exhaustive, one fixed node": lambda: gralis.explain(
+        network(3), row(3), quadrature="midpoint", n_nodes=1, coalition_values=False
+    ),
+    "exhaustive, copies": lambda: gralis.explain(bent, positive(4), plan="exhaustive"),
+    "exhaustive, copies of many rays": lambda: gralis.explain(bent, positive(7), plan="exhaustive", budget=6000),
+    "exhaustive, copies that miss a jump": lambda: gralis.explain(jumping, positive(5), plan="exhaustive"),
+    "permutation, fixed nodes": lambda: shared(plan="permutation", budget=400, quadrature="midpoint", n_nodes=4),
     "shared, an idle feature": lambda: gralis.explain(
         lambda z: network(9)(z[:, :9]), row(10), budget=300, baseline=np.append(np.zeros(9), row(10)[9])
     ),
@@ -77,7 +99,8 @@ def test_phi_and_its_error_equal_with_kernel(name: str) -> None:
     given = {"rows": packed, "sigmas": [None if s == math.inf else s for s in sigmas]}
     found = run(
         "(() => { const ledger = unpackLedger(input.rows); return input.sigmas.map((s) => {"
-        "const e = estimateAt(ledger, s === null ? Infinity : s); return { ...e, half: halfWidths(e, 0.95) }; }); })()",
+        "const e = estimateAt(ledger, s === null ? Infinity : s);"
+        "return { ...e, half: halfWidths(e, 1 - 0.05 / ledger.price) }; }); })()",
         given,
     )
     for sigma, there in zip(sigmas, found, strict=True):
@@ -88,10 +111,81 @@ def test_phi_and_its_error_equal_with_kernel(name: str) -> None:
         largest = np.abs(here.values).max()
         assert np.abs(here.values - there["values"]).max() < 1e-9 * largest
         np.testing.assert_allclose(np.array(there["stderr"], dtype=float), here.stderr, atol=1e-9 * largest)
-        half = np.diff(here.interval(0.95), axis=1)[:, 0] / 2
         # The quantile of max |t| is found by simulation on both sides, with other random numbers.
-        np.testing.assert_allclose(np.array(there["half"], dtype=float), half, rtol=0.12, atol=1e-12)
+        np.testing.assert_allclose(np.array(there["half"], dtype=float), here.half_widths(), rtol=0.12, atol=1e-12)
+        assert there["exact"] == here.exact
+        margin = np.zeros(here.n_features) if here.estimate.margin is None else here.estimate.margin
+        shared_error = np.array(there["allowance"], dtype=float)
+        np.testing.assert_allclose(shared_error, margin + here.estimate.rounding, rtol=1e-7, atol=1e-12 * largest)
         assert (there["worst"] >= 0) == any("cover" in str(each.message) for each in caught)
+
+
+ANSWERED = """(async () => { const answers = [];
+receive({ ledger: input.rows, constants: input.constants }, null);
+receive({ id: 1, sigma: 0.4, level: 0.95 }, (answered) => answers.push(answered));
+while (!answers.some((each) => each.final)) await new Promise((done) => setTimeout(done, 5));
+const e = estimateAt(unpackLedger(input.rows), 0.4);
+return { ...answers.at(-1), wide: halfWidths(e, 0.95), wider: halfWidths(e, 1 - 0.05 / input.price) }; })()"""
+
+
+def test_a_run_that_looked_at_its_errors_pays_for_it_on_the_page_too() -> None:
+    explanation = shared(budget=2000, tolerance=0.02)
+    assert explanation.price > 2
+    found = run(ANSWERED, {"rows": plain(slider_rows(explanation)), "price": explanation.price})
+    np.testing.assert_array_equal(found["half"], found["wider"])
+    assert (np.array(found["wider"]) > np.array(found["wide"])).all()
+
+
+def test_rounding_alone_is_not_shown() -> None:
+    explanation = gralis.explain(network(4), row(4))
+    assert explanation.exact
+    assert (explanation.half_widths() > 0).all()
+    found = run(ANSWERED, {"rows": plain(slider_rows(explanation)), "price": 1.0})
+    assert found["exact"] is True
+    assert found["half"] == [0.0] * 4
+    assert (np.array(found["wide"]) > 0).all()
+
+
+def test_folds_choose_for_each_other_as_in_python() -> None:
+    """Replicates that agree by chance on one surrogate in one fold: the other folds choose for it."""
+    rng = np.random.default_rng(30)
+    noises = [size * rng.standard_normal((12, 3)) for size in (0.3, 0.29, 0.27, 0.26)]
+    tried = [(noise - noise.mean(0), factor) for noise, factor in zip(noises, (1.0, 1.02, 1.04, 1.1), strict=True)]
+    search = Steadiest()
+    for number, (departures, factor) in enumerate(tried):
+        search.look_at(
+            Estimate(np.full(3, float(number)), departures, f"m{number}", carriers=np.full(3, 9.0 - number)), factor
+        )
+    here = search.estimate
+    chosen = {search._choice(np.arange(12) % 5 != fold) for fold in range(5)}
+    assert len(chosen) > 1  # otherwise nothing is mixed
+    there = run(
+        "(() => { const search = new Steadiest(), all = (k) => new Float64Array(3).fill(k);"
+        "input.tried.forEach(([rows, factor], k) => search.lookAt({ values: all(k), carriers: all(9 - k), count: 12, "
+        "departures: Float64Array.from(rows.flat()), method: `m${k}`, exact: false }, factor));"
+        "return { ...search.estimate(), over: search.over }; })()",
+        {"tried": [(departures.tolist(), factor) for departures, factor in tried]},
+    )
+    np.testing.assert_allclose(there["values"], here.values, rtol=1e-12)
+    np.testing.assert_allclose(np.reshape(there["departures"], (12, 3)), here.departures, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(there["carriers"], here.carriers)
+    assert there["method"] == here.method
+    assert there["over"] == search.over
+
+
+def test_the_page_follows_the_rule_for_z_equal_to_zero() -> None:
+    """At a sigma at which weights underflow, features that never come first have the value 0 and an unknown error."""
+    explanation = shared(plan="permutation", budget=400, kernel=Gaussian(2.0, "euclidean"))
+    for sigma in (0.004, 0.002):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            here = explanation.with_kernel(Gaussian(sigma, "euclidean"))
+        assert any("Z = 0" in str(each.message) for each in caught)
+        there = run(f"estimateAt(unpackLedger(input.rows), {sigma})", {"rows": plain(slider_rows(explanation))})
+        unknown = np.isnan(here.stderr)
+        assert 0 < unknown.sum() < 10
+        np.testing.assert_allclose(there["values"], here.values, atol=1e-12)
+        np.testing.assert_array_equal(np.isnan(np.array(there["stderr"], dtype=float)), unknown)
 
 
 def test_students_quantiles_are_scipys() -> None:

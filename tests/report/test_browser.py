@@ -19,7 +19,7 @@ import pytest
 import gralis
 from gralis import Gaussian, Uniform
 from gralis.report import words
-from report_cases import HOSTILE, exhaustive, picture, shared
+from report_cases import HOSTILE, exhaustive, picture, rounded, shared
 
 pytestmark = pytest.mark.browser
 SIGMAS = (0.2, 0.4, 0.75, 2.0, math.inf)
@@ -98,11 +98,11 @@ def ask(page: Any, sigma: float) -> None:
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[gralis.Explanation, Path]]:
     folder = tmp_path_factory.mktemp("my reports")  # with a space
-    made = {"exhaustive": exhaustive(), "shared": shared(), "picture": picture()}
+    made = {"exhaustive": exhaustive(), "shared": shared(), "picture": picture(), "rounded": rounded()}
     return {name: (e, e.report(folder / f"{name} #1.html", label=HOSTILE)) for name, e in made.items()}
 
 
-@pytest.mark.parametrize("name", ["exhaustive", "shared", "picture"])
+@pytest.mark.parametrize("name", ["exhaustive", "shared", "picture", "rounded"])
 def test_the_slider_is_with_kernel(name: str, reports: Any, open_page: Open) -> None:
     explanation, path = reports[name]
     page = open_page(path)
@@ -342,3 +342,24 @@ def test_a_registered_panel_is_shown_and_cannot_run_anything(
     assert not [url for url in requests if not url.startswith(("data:", "blob:", path.as_uri()))]
     assert gralis.load(path).n_features == 6
     context.close()
+
+
+def test_doubts_stand_in_a_box_before_the_numbers(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["rounded"]
+    page = open_page(path)
+    assert page.is_visible("#doubts")
+    assert page.eval_on_selector_all("#doubts li", "items => items.map(i => i.textContent)") == list(explanation.doubts)
+    assert page.locator("#doubts").bounding_box()["y"] < page.locator("#table-box").bounding_box()["y"]
+    assert "doubts" in page.inner_text("#trust-box")
+    page = open_page(reports["exhaustive"][1])
+    assert not page.is_visible("#doubts")
+
+
+def test_rounding_is_not_shown_as_an_error(reports: Any, open_page: Open) -> None:
+    """Neither as explained nor after the slider moved."""
+    page = open_page(reports["exhaustive"][1])
+    for sigma in (None, 0.4):
+        if sigma is not None:
+            ask(page, sigma)
+        assert set(table(page, "half")) == {0.0}
+        assert "no error above rounding" in page.inner_text("#table-box")

@@ -22,7 +22,7 @@ from gralis.estimators import removal
 from gralis.report import archive_of, content, content_of, register_panel, words
 from gralis.report.outline import outline
 from gralis.report.png import png
-from report_cases import HOSTILE, exhaustive, network, picture, row, shared
+from report_cases import HOSTILE, bent, exhaustive, network, picture, rounded, row, shared
 
 
 @pytest.fixture(scope="module")
@@ -373,3 +373,40 @@ def test_size_of_a_photograph(tmp_path: Path) -> None:
     assert patches.n_features == 25
     explanation = gralis.explain(lambda z: z.mean((1, 2, 3)), x, features=patches, budget=768)
     assert explanation.report(tmp_path / "why.html").stat().st_size < 3_000_000
+
+
+# --- doubts --------------------------------------------------------------------------------------------------------
+
+
+def test_doubts_are_in_the_content_and_in_the_summary() -> None:
+    doubted, trusted = rounded(), exhaustive()
+    found = content(doubted)
+    assert found["doubts"] == list(doubted.doubts) != []
+    assert f"there are {len(doubted.doubts)} doubts" in " ".join(found["summary"])
+    found = content(trusted, beside=())
+    assert found["doubts"] == []
+    assert "doubt" not in " ".join(found["summary"])
+    other = content(trusted, beside=[replace(trusted, model_doubts=("F is random.",))])
+    assert other["beside"][0]["doubts"] == ["F is random."]
+
+
+def test_no_error_is_claimed_only_where_there_is_none() -> None:
+    """Exact values say so; those whose fixed nodes leave an error do not, although every coalition was evaluated."""
+    exact, fixed = exhaustive(), gralis.explain(bent, row(4).abs() + 0.3, quadrature="midpoint", n_nodes=5)
+    found = content(exact)
+    assert "error above rounding" in " ".join(found["summary"])
+    assert set(found["methods"][0]["half_width"]) == {0.0}  # rounding is not shown
+    assert found["certificate"]["exact"]
+    found = content(fixed)
+    assert "error above rounding" not in " ".join(found["summary"])
+    assert not found["certificate"]["exact"]
+    assert not found["certificate"]["sampled"]
+    assert "replicates" not in found["certificate"]["ground"]
+    assert found["certificate"]["widest"] == fixed.half_widths().max() > 0
+
+
+def test_an_unknown_error_has_no_widest() -> None:
+    single = gralis.explain(network(3), row(3), quadrature="midpoint", n_nodes=1, coalition_values=False)
+    found = content(single)["certificate"]
+    assert found["widest"] is None
+    assert not found["quadrature_known"]

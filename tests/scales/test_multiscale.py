@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +12,10 @@ from torch import nn
 
 import gralis
 from gralis import GralisError, explain, multiscale
+from gralis.estimators import Estimate
 from gralis.features import channels, grid, groups, slic_ensemble
 from gralis.features.overlap import overlap
-from gralis.scales import minimum_variance
+from gralis.scales import between_levels, minimum_variance
 
 
 def network(seed: int = 0) -> nn.Module:
@@ -164,11 +166,60 @@ def test_a_coarse_level_is_spread_evenly() -> None:
     assert result.values.reshape(4, 4) == pytest.approx(np.kron(coarse, np.ones((2, 2))) / 4, abs=1e-9)
 
 
-def test_an_exact_level_takes_all_the_weight() -> None:
+@pytest.mark.parametrize("method", ["inverse-variance", "covariance", "nonnegative"])
+def test_an_enumerated_level_does_not_silence_a_level_that_disagrees(method: str) -> None:
     net, x = network(), image()
-    result = multiscale(net, x, [grid(x.shape, 2), grid(x.shape, 4)], target=0, budget=300)  # four regions: enumerated
-    assert result.weights.tolist() == [0.0, 1.0]
-    assert result.stderr == pytest.approx(np.zeros(16), abs=1e-12)
+    levels = [grid(x.shape, 2), grid(x.shape, 4)]  # sixteen regions are sampled, four are enumerated
+    result = multiscale(net, x, levels, weights=method, target=0, budget=300)
+    assert result.weights == pytest.approx([0.5, 0.5], abs=0.05)
+    assert (result.between > 100 * result.variance).mean() > 0.5
+    alone = multiscale(net, x, levels, weights=method, target=0, budget=300, disagreement=False)
+    assert alone.weights == pytest.approx([0.0, 1.0], abs=1e-9)
+    assert alone.stderr == pytest.approx(np.zeros(16), abs=1e-12)
+
+
+def test_the_quadrature_error_counts_in_the_weights() -> None:
+    """Two enumerated levels of one quantity, one with two midpoints per ray: it must get the smaller weight."""
+    net, x = network(), image()
+    cells = grid(x.shape, 4)
+    rough = explain(net, x, features=cells, target=0, plan="exhaustive", quadrature="midpoint", n_nodes=2)
+    fine = explain(net, x, features=cells, target=0, plan="exhaustive", n_nodes=8)
+    result = multiscale(net, x, [rough, fine], target=0)
+    assert np.abs(rough.values - fine.values).max() > 1e-5
+    assert result.weights[1] > 0.95
+
+
+# ---- the variance between levels
+
+
+def test_the_variance_between_levels_in_closed_form() -> None:
+    """Without errors it is the variance of the values; errors d of two replicates have the variance d^2."""
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((4, 7))
+    assert between_levels(values, np.zeros((4, 3, 7))) == pytest.approx(values.var(0, ddof=1).mean())
+    # Two levels, one feature: Q = (y1 - y2)^2 / 2 = 50, E = (s1 + s2) / 2 = 5 / 2, S = sqrt(2) E.
+    departures = np.array([[1.0, -1.0, 0, 0], [0, 0, 2.0, -2.0]])[..., None] * np.sqrt(6.0)
+    assert between_levels([[0.0], [10.0]], departures) == pytest.approx(50 - 2.5 * (1 + 4 * np.sqrt(2)))
+    numerical = np.array([[3.0], [4.0]])
+    assert between_levels([[0.0], [10.0]], departures, numerical) == pytest.approx(50 - 2.5 - 12.5 - 10 * np.sqrt(2))
+    assert between_levels([[0.0]], departures[:1]) == 0
+    with pytest.raises(GralisError, match="departures"):
+        between_levels([[0.0]], departures)
+
+
+@pytest.mark.parametrize(("n_levels", "n_features"), [(2, 1), (2, 12), (5, 3)])
+def test_levels_that_agree_have_no_variance_between_them_and_others_have_theirs(n_levels: int, n_features: int) -> None:
+    rng, n = np.random.default_rng(1), 12
+    scale = np.exp(rng.standard_normal((n_levels, 1, 1)))
+    agree, differ = [], []
+    for _ in range(400):
+        replicates = scale * rng.standard_normal((n_levels, n, n_features))
+        values = replicates.mean(1)
+        departures = replicates - values[:, None]
+        agree.append(between_levels(values, departures))
+        differ.append(between_levels(values + 20 * rng.standard_normal(values.shape), departures))
+    assert np.mean(np.array(agree) == 0) > 0.95
+    assert np.mean(differ) == pytest.approx(400, rel=0.15)
 
 
 @pytest.mark.parametrize("method", ["inverse-variance", "covariance", "nonnegative", "uniform"])
@@ -193,7 +244,7 @@ def test_covariance_weights_are_no_worse_than_the_best_level() -> None:
     runs = []
     for seed in range(24):
         levels = [level(seed, "independent", 3200), level(100 + seed, "independent", 1600), level(seed, "shared", 160)]
-        runs.append(multiscale(net, x, levels, weights="covariance"))
+        runs.append(multiscale(net, x, levels, weights="covariance", disagreement=False))
     combined = np.stack([run.values for run in runs]).var(0, ddof=1).sum()
     single = [np.stack([run.levels[k].estimate.values for run in runs]).var(0, ddof=1).sum() for k in range(3)]
     assert combined <= 1.3 * min(single)
@@ -208,7 +259,9 @@ def test_weights_of_levels_that_disagree_have_a_variance_too() -> None:
     net, x = network(), image()
     levels = [grid(x.shape, 2), groups(np.repeat(np.arange(8)[:, None], 8, axis=1), shape=x.shape)]
     runs = [
-        multiscale(net, x, levels, weights="covariance", target=2, budget=300, replicates=16, seed=seed)
+        multiscale(
+            net, x, levels, weights="covariance", target=2, budget=300, replicates=16, seed=seed, disagreement=False
+        )
         for seed in range(24)
     ]
     combined = np.stack([run.values for run in runs]).var(0, ddof=1).sum()
@@ -270,3 +323,28 @@ def test_bad_levels() -> None:
         multiscale(net, x, [ours, "1"], target=0, budget=300)
     with pytest.raises(GralisError, match="leave features"):
         multiscale(net, x, [cells], features=cells, target=0)
+
+
+@pytest.mark.parametrize(
+    ("method", "apart"), [("inverse-variance", 0.0), ("inverse-variance", 12.0), ("covariance", 6.0)]
+)
+def test_intervals_with_weights_per_feature_cover(method: str, apart: float) -> None:
+    """Levels that differ by 0 to 30 standard errors, with normal replicates: the truth is known.
+
+    The intervals must hold for the weights that the result shows, and for the weights that other samples would give.
+    """
+    x = torch.ones(4, dtype=torch.float64)
+    known = explain(lambda z: z.sum(1), x, budget=100, plan="independent", replicates=12)
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((2, 4))
+    truth[1] = truth[0] + apart * np.array([1.0, -1.0, 0.5, 0.0]) / np.sqrt(12)
+    runs = []
+    for _ in range(100):
+        replicates = rng.standard_normal((2, 12, 4)) * np.array([1.0, 0.6])[:, None, None]
+        estimates = [Estimate(t + r.mean(0), r - r.mean(0), "known") for t, r in zip(truth, replicates, strict=True)]
+        levels = [replace(known, estimate=estimate) for estimate in estimates]
+        runs.append(multiscale(lambda z: z.sum(1), x, levels, weights=method, per_feature=True, target=None))
+    weights, half = np.stack([run.weights for run in runs]), np.stack([run.half_widths() for run in runs])
+    for chosen in (weights, weights.mean(0)):
+        error = np.stack([run.values for run in runs]) - (chosen * truth).sum(-2)
+        assert (np.abs(error) <= half).all(1).mean() >= 0.92

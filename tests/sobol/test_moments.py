@@ -9,12 +9,22 @@ import numpy as np
 import pytest
 import torch
 
-from gralis.sobol import pick_freeze
+from gralis.sobol import moments, pick_freeze
 from gralis.sobol.design import PickFreezeDesign
+from gralis.sobol.input_sets import subsets as subsets_of
 from gralis.sobol.inputs import Column, Tables, uniforms
 from gralis.sobol.surrogate import Basis, LegendreSurrogate
 from reference import network, subsets
 from sobol_answers import by_enumeration
+
+SETS = ((3,), (0, 2, 4), (0, 1, 2, 3), (0, 1, 2, 3, 4))
+EXCHANGED = tuple(dict.fromkeys(part for t in SETS for part in subsets_of(t, 2)))
+
+
+def pooled(values: np.ndarray, design: PickFreezeDesign) -> moments.VarianceMoments:
+    """The means over the rows, computed block by block."""
+    rows = [moments.row_moments(values, design, SETS, part) for part in moments.blocks(design)]
+    return moments.each(lambda *parts: np.concatenate(parts).mean(0), *rows)
 
 
 def every_row(atoms: np.ndarray) -> PickFreezeDesign:
@@ -23,7 +33,7 @@ def every_row(atoms: np.ndarray) -> PickFreezeDesign:
     rows = np.array(list(itertools.product(*atoms)))
     orders = np.array(list(itertools.permutations(range(n))))
     a, b, o = (part.ravel() for part in np.indices((len(rows), len(rows), len(orders))))
-    return PickFreezeDesign(Tables(np.stack([rows[a], rows[b]]), None), orders[o])
+    return PickFreezeDesign(Tables(np.stack([rows[a], rows[b]]), None), orders[o], EXCHANGED)
 
 
 def test_moments_over_all_rows_are_the_variances() -> None:
@@ -34,7 +44,7 @@ def test_moments_over_all_rows_are_the_variances() -> None:
     part = {t: sum((-1) ** (len(t) - len(s)) * closed[s] for s in subsets(t)) for t in subsets(range(n))}
     design = every_row(atoms)
     values = f(torch.from_numpy(design.points(slice(0, design.n_points)))).numpy()
-    result = pick_freeze._moments(values, design.place)
+    result = pooled(values, design)
 
     def total(*members: int) -> float:
         return sum(var for t, var in part.items() if t.issuperset(members))
@@ -45,8 +55,11 @@ def test_moments_over_all_rows_are_the_variances() -> None:
     for i, j in itertools.permutations(range(n), 2):
         assert result.pair[i, j] == pytest.approx(part[frozenset({i, j})], abs=1e-10)
         assert result.overlap[i, j] == pytest.approx(total(i, j), abs=1e-10)
+    for place, t in enumerate(SETS):
+        assert result.own[place] == pytest.approx(part[frozenset(t)], abs=1e-10)
+        assert result.explained[place] == pytest.approx(closed[frozenset(t)], abs=1e-10)
     effects = [sum(var / len(t) for t, var in part.items() if i in t) for i in range(n)]
-    shapley = pick_freeze._shapley(pick_freeze._each(lambda moment: np.asarray(moment)[None], result))[0]
+    shapley = pick_freeze._shapley(moments.each(lambda moment: np.asarray(moment)[None], result))[0]
     np.testing.assert_allclose(shapley, effects, atol=1e-10)
 
 
@@ -55,8 +68,8 @@ def test_the_moments_of_the_surrogate_are_known() -> None:
     design = every_row(np.tile(gauss, (5, 1)))
     basis = Basis(5, 1, 2)
     surrogate = LegendreSurrogate(basis, np.random.default_rng(2).standard_normal(basis.n_terms))
-    seen = pick_freeze._moments(surrogate.at(design.points(slice(0, design.n_points))), design.place)
-    for field, moment in vars(pick_freeze._known(surrogate)).items():
+    seen = pooled(surrogate.at(design.points(slice(0, design.n_points))), design)
+    for field, moment in vars(moments.known_moments(surrogate, SETS)).items():
         np.testing.assert_allclose(getattr(seen, field), moment, atol=1e-10, err_msg=field)
 
 

@@ -93,7 +93,8 @@ def test_walks_find_interactions_of_many_inputs() -> None:
     f = Multilinear({tuple(range(6)): 1}, 6, bounds=(-1, 1))
     result = sensitivity(f, f.bounds, method="sampling", budget=40000)
     assert (np.abs(result.shapley - 1 / 6) <= result.shapley_half_width).all()
-    assert result.shapley_half_width.max() < 0.2
+    assert np.median(result.shapley_half_width) < 0.3  # wider by what rare events may hide, which a doubt says
+    assert result.doubts
     np.testing.assert_allclose(result.total, 1.0, atol=0.2)
     np.testing.assert_allclose(result.first, 0.0, atol=0.1)
 
@@ -186,6 +187,9 @@ def test_the_table_shows_names_intervals_and_assumptions() -> None:
     assert "valve 0 x valve 1" in text
     assert "+-" in text
     assert "independent, uniform on their bounds" in text
-    exact = repr(sensitivity(Ishigami(), Ishigami().bounds))
-    assert "exact by quadrature" in exact
-    assert "+-" not in exact
+    smooth = repr(sensitivity(Ishigami(), Ishigami().bounds))
+    assert "exact" not in smooth
+    assert "could go unnoticed" in smooth
+    finite = repr(sensitivity(f, np.array([[0.0] * 8, [1.0] * 8]) + np.arange(8) / 20))
+    assert "every point evaluated, exact up to rounding" in finite
+    assert "+-" not in finite

@@ -1,4 +1,4 @@
-"""`explain`: from a model and an input to an explanation. `cost` says beforehand what that costs."""
+"""`explain`: from a model and an input to an explanation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,11 @@ def explain(
     progress: bool | Callable[[int, int], None] | None = None,
     on_interrupt: Literal["raise", "return"] = "raise",
 ) -> Explanation | Explanations:
-    """phi_i = E_q[ray_i(T) | i in T]: why F(x) differs from F(x'), feature by feature, with errors.
+    """phi_i = E_q[ray_i(T) | i in T]: how much each feature contributes to F(x) - F(x'), with errors.
+
+    x is the input and x' the baseline. T is a coalition of features, which move together from x' to x while the others
+    stay at x'. ray_i(T) is the integral of the gradient of feature i along this line. The mean is over the coalitions
+    with i, and the law q of the coalitions follows from the kernel.
 
     Parameters
     ----------
@@ -64,14 +68,16 @@ def explain(
         The reference x'. A string names a recipe of `gralis.baselines`. `gralis.baselines.sample(X, n)` averages the
         explanation over several baselines.
     target : int, tuple, callable, list of them, or "all", optional
-        Which output to explain. A list or "all" explains several outputs on the same rays: each point needs one
-        forward for all of them and one backward each, and the budget counts every backward.
+        Which output to explain. An int selects one of several outputs, a tuple selects an entry of an output with
+        several axes, a callable turns the outputs into one number per row, and None is for a model with one output. A
+        list or "all" explains several outputs on the same rays: each point needs one forward for all of them and one
+        backward each, and the budget counts every backward.
     features : Features or array of int, optional
-        Which coordinates are switched together. By default every coordinate is a feature. `gralis.features` has
-        superpixels, patches, columns, tokens and more.
+        Which coordinates of x are switched together as one feature. By default every coordinate is a feature.
+        `gralis.features` has superpixels, patches, columns, tokens and more.
     kernel : Kernel, callable, or a list of kernels, default=Gaussian(0.75)
-        The locality kernel. The first kernel of a list is explained; the others stay available if the ledger is
-        folded.
+        The locality kernel. A list is useful only with so many features that the ledger keeps sums instead of rows:
+        the values belong to the first kernel, and `with_kernel` can then switch to the others.
     plan : str or Plan, default="shared"
         Which rays to evaluate: "shared", "exhaustive", "permutation", "independent", "endpoint", "values", or a plan
         from `gralis.plans`.
@@ -81,10 +87,11 @@ def explain(
     tolerance : float, optional
         Stop as soon as every simultaneous half-width at `level` is at most max(atol, tolerance * |F(x) - F(x')|).
     level : float, default=0.95
-        The level of the intervals that `tolerance` speaks of.
-    quadrature : {"random", "midpoint", "riemann", "gauss-legendre"}, optional
-        The rule for the nodes on each ray. By default the plan chooses: stratified random nodes, Gauss-Legendre where
-        all coalitions are enumerated, midpoints in Algorithm 1.
+        The confidence level of the half-widths that are compared with `tolerance`.
+    quadrature : {"random", "midpoint", "riemann", "gauss-legendre", "fejer"}, optional
+        The rule for the nodes on each ray. By default the plan chooses: midpoints in Algorithm 1, Gauss-Legendre nodes
+        if all coalitions are evaluated and the model is smooth along the rays, and random nodes otherwise. Use "fejer"
+        for `sweep_nodes`, because its rules contain smaller rules.
     n_nodes : int, optional
         The number of nodes on each ray. By default the plan chooses.
     replicates : int, optional
@@ -95,7 +102,7 @@ def explain(
     layer : torch.nn.Module or str, optional
         Explain from the output of this layer instead of the input. The features then divide the activation.
     atol : float, default=0.0
-        An absolute half-width that is small enough; see `tolerance`.
+        A half-width that is small enough whatever F(x) - F(x') is; see `tolerance`.
     max_seconds : float, optional
         Stop after this time and return the result so far.
     seed : int or None, default=0
@@ -122,7 +129,7 @@ def explain(
     Raises
     ------
     GralisError
-        If an argument is not allowed; the message is one sentence that says what is.
+        If an argument is not allowed; the message says what is allowed.
     ModelError
         If the model fails or returns something that cannot be explained.
     BudgetError

@@ -117,7 +117,7 @@ def _same_run(e: Explanation, model: object, options: dict[str, Any], kernel: Ke
     again = explain(model, _packed(e), **options)
     hashes = again.provenance["hashes"]
     more = e.ledger.n_replicates - again.ledger.n_replicates
-    if more > 0 and not again.exact:
+    if more > 0 and again.can_grow:
         again = again.extend(more * int(again.plan["rays_per_replicate"]) * max(int(again.plan["n_nodes"]), 1))
     if again.ledger.keeps_rows and (e.plan["n_nodes"] or 0) < (again.plan["n_nodes"] or 0):
         again = again.with_nodes(int(e.plan["n_nodes"]))

@@ -1,4 +1,4 @@
-"""How much the choice of baseline matters: Var_b[phi_i^b], the spread of phi over the baselines it is averaged over.
+"""How much the choice of the baseline matters: Var_b[phi_i^b], the variance of phi over the baselines.
 
 This is a one-way analysis of variance on the rays. The spread is the variance between the means of the baselines, minus
 the part that the variance of the rays within each baseline explains. `share` divides it by the variance of a single
@@ -47,24 +47,22 @@ class BaselineSpread:
         return "\n".join(lines)
 
 
-def baseline_spread(ledger: Ledger, design: Design, names: Sequence[str], exact: bool) -> BaselineSpread:
+def baseline_spread(ledger: Ledger, design: Design, names: Sequence[str]) -> BaselineSpread:
     """The spread over the baselines.
 
-    It is read from the contributions of single rays, or, if the values are not sums over rays, from one estimate for
-    each baseline.
+    It is read from the contributions of single rays. If the values are not sums over rays that were drawn, it is read
+    from one estimate for each baseline.
     """
     weights = design.baseline_weights
     draws = design.estimator.contributions(ledger, design)
-    if draws is not None:
-        return _of_draws(ledger, draws, weights, names, exact)
+    if draws is not None and not ledger.enumerates:
+        return _of_draws(ledger, draws, weights, names)
     each = [design.of_baseline(b).estimate(ledger.of_baseline(b)) for b in range(design.n_baselines)]
     return _of_estimates(each, weights, names)
 
 
-def _of_draws(
-    ledger: Ledger, draws: Array, baseline_weights: Array, names: Sequence[str], exact: bool
-) -> BaselineSpread:
-    """The spread from what every ray adds to its replicate. `exact` says that the rays are enumerated, not drawn."""
+def _of_draws(ledger: Ledger, draws: Array, baseline_weights: Array, names: Sequence[str]) -> BaselineSpread:
+    """The spread from what every ray adds to its replicate."""
     counted = ledger.replicate >= 0
     groups, shares = [], []
     for number, share in enumerate(baseline_weights):
@@ -74,7 +72,7 @@ def _of_draws(
             groups.append(draws[rows] * rows.sum() / (share * ledger.n_replicates))
             shares.append(share)
     _require_several(len(groups))
-    within = np.stack([np.zeros_like(group[0]) if exact else group.var(0, ddof=1) for group in groups])
+    within = np.stack([group.var(0, ddof=1) for group in groups])
     noise = within / np.array([len(group) for group in groups])[:, None]
     means = np.stack([group.mean(0) for group in groups])
     return _spread(means, noise, within, np.array(shares), len(baseline_weights), names)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from gralis.arrays import Array
+from gralis.certificates.bounds import bernstein_bound, empirical_bernstein_bound
 from gralis.certificates.calibration import Calibration
-from gralis.certificates.certificate import Certificate, Checksum
+from gralis.certificates.certificate import Certificate, Checksum, Kind
 from gralis.errors import GralisError, bad
 from gralis.estimators import Design
 from gralis.estimators.ray_weights import importance
@@ -46,10 +47,9 @@ def certificate(
         seen = float(np.abs(ledger.gradient[ledger.masks[ledger.ray, i], i]).max())
         allowed = "a bound on |(x_i - x'_i) dF/dx_i| over the whole box"
         raise bad("bound", "certificate", allowed, f"{slope[i]:g} for feature {i}, where {seen:g} was seen")
-    log = np.log(4 * n / delta)
-    spread = np.sqrt(2 * draws.var(0, ddof=1) * log / m)
-    tail = 7 * 2 * reach * log / (3 * (m - 1))
-    half = spread + tail
+    variance = draws.var(0, ddof=1)
+    half = empirical_bernstein_bound(variance, reach, m, delta / n)
+    spread = empirical_bernstein_bound(variance, np.zeros(n), m, delta / n)
     return Certificate(
         "bernstein",
         "calibrated" if calibrated else "guaranteed",
@@ -58,21 +58,50 @@ def certificate(
         quadrature,
         float((half + np.nan_to_num(quadrature)).sum()),
         difference,
-        {"B": slope, "q": inclusion, "m": m, "floor": 1.0, "variance_part": spread, "range_part": tail},
+        {"B": slope, "q": inclusion, "m": m, "floor": 1.0, "variance_part": spread, "range_part": half - spread},
         f"the empirical Bernstein bound on {m} independent rays, with B "
         + ("read off the gradients seen" if calibrated else "as supplied"),
         Checksum.of(ledger),
     )
 
 
-def slopes(bound: object, n_features: int) -> tuple[Array, bool]:
+def beforehand(
+    slope: Array,
+    inclusion: Array,
+    quadrature: Array,
+    m: int,
+    k: int,
+    delta: float,
+    kind: Kind,
+    difference: float,
+) -> Certificate:
+    """The certificate of m rays that are not drawn yet: Bernstein's inequality with the largest possible variance."""
+    reach = slope / inclusion
+    variance = slope**2 / inclusion
+    half = bernstein_bound(variance, reach, m, delta / len(slope))
+    return Certificate(
+        "bernstein",
+        kind,
+        delta,
+        half,
+        quadrature,
+        float((half + np.nan_to_num(quadrature)).sum()),
+        difference,
+        {"B": slope, "q": inclusion, "variance": variance, "reach": reach, "m": m, "k": k},
+        f"Bernstein's inequality for m = {m} independent rays whose variance is at most B^2 / q",
+    )
+
+
+def slopes(bound: object, n_features: int, name: str = "bound", owner: str = "certificate") -> tuple[Array, bool]:
     """The bound for every feature, and whether it comes from a calibration."""
     if isinstance(bound, Calibration):
+        if len(bound.slope) != n_features:
+            raise bad(name, owner, f"a Calibration of {n_features} features", f"one of {len(bound.slope)}")
         return bound.slope, True
     try:
         row = np.broadcast_to(np.asarray(bound, dtype=np.float64), (n_features,))
     except (TypeError, ValueError):
         row = np.array([np.nan])
     if not np.isfinite(row).all() or (row < 0).any():
-        raise bad("bound", "certificate", f"a number >= 0, ({n_features},) of them, or a Calibration", repr(bound))
+        raise bad(name, owner, f"a number >= 0, ({n_features},) of them, or a Calibration", repr(bound))
     return np.array(row), False

@@ -1,6 +1,6 @@
 """|phi_hat_i - phi_i| <= half_widths[i] for all features together, with probability 1 - delta.
 
-Sampling error and quadrature error are separate entries; half_widths is their sum.
+Sampling error, and the error that no replicate can show, are separate entries; half_widths is their sum.
 """
 
 from __future__ import annotations
@@ -56,23 +56,26 @@ class Certificate:
     method : {"replicates", "bernstein", "paper"}
         How the certificate was computed.
     kind : {"asymptotic", "calibrated", "guaranteed"}
-        Whether it holds for large samples, under constants that were estimated, or for every sample size.
+        Whether it holds for large samples, under constants that were estimated or assumed, or for every sample size.
     delta : float
         The probability with which it may fail.
     sampling : array of shape (n_features,)
         The half-widths for the sampling error.
     quadrature : array of shape (n_features,)
-        The quadrature error; NaN where nothing is known about it.
+        The error that no replicate can show: that of fixed nodes and, if `method` is "replicates", what random rays may
+        have missed. NaN if nothing is known about it.
     aggregate : float
         A bound on |R_obs - R_pop| = |sum phi_hat - sum phi|.
     difference : float
-        |F(x) - F(x')|.
+        |F(x) - F(x')|; NaN if it is not known, as before a run.
     constants : mapping
         The constants behind the numbers, by name.
     ground : str
         In a few words, why the certificate holds.
     checksum : Checksum or None
         The Lemma A checksum of the ledger.
+    rounding : array of shape (n_features,) or float, default=0.0
+        The error that the arithmetic of the model may leave in each value.
     """
 
     method: str
@@ -85,11 +88,12 @@ class Certificate:
     constants: Mapping[str, Any]
     ground: str
     checksum: Checksum | None = None
+    rounding: Array | float = 0.0
 
     @property
     def half_widths(self) -> Array:
-        """Simultaneous half-widths: the sampling error, plus the quadrature error where it is known."""
-        return np.asarray(self.sampling + np.nan_to_num(self.quadrature))
+        """Simultaneous half-widths: the sampling error, the quadrature error where it is known, and rounding."""
+        return np.asarray(self.sampling + np.nan_to_num(self.quadrature) + self.rounding)
 
     @property
     def vacuous(self) -> bool:
@@ -98,7 +102,7 @@ class Certificate:
 
     def __repr__(self) -> str:
         widest = float(self.half_widths.max())
-        share = f" ({widest / self.difference:.2g} of |F(x) - F(x')|)" if self.difference else ""
+        share = f" ({widest / self.difference:.2g} of |F(x) - F(x')|)" if self.difference > 0 else ""
         sentence = (
             f"With probability {1 - self.delta:.4g} every phi_i is within its half-width, at most {widest:.3g}{share}, "
             f"and their sum within {self.aggregate:.3g}: {self.kind}, by {self.ground}; {self._about_quadrature()}."
@@ -112,4 +116,7 @@ class Certificate:
             return "the error of the fixed nodes is not known and not covered (coalition_values=True would show it)"
         if not self.quadrature.any():
             return "no quadrature error"
-        return f"of this, at most {self.quadrature.max():.3g} is quadrature error"
+        part = f"of this, at most {self.quadrature.max():.3g}"
+        if self.method == "replicates":
+            return f"{part} is for errors that no replicate shows (fixed nodes; jumps or coalitions that were missed)"
+        return f"{part} is quadrature error"

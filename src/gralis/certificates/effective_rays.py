@@ -1,4 +1,4 @@
-"""A warning if values rest on few rays because rays that were drawn for one law are weighted for another."""
+"""A warning if values rest on few rays, because the rays were drawn for one kernel and weighted for another."""
 
 from __future__ import annotations
 

@@ -118,13 +118,15 @@ def ranks(
 
 def _pairs(estimate: Estimate, first: NDArray[np.intp], second: NDArray[np.intp], sign: int) -> Estimate:
     """phi_first + sign * phi_second."""
-    carriers = estimate.carriers
+    carriers, margin, rounding = estimate.carriers, estimate.margin, estimate.rounding
     return Estimate(
         estimate.values[first] + sign * estimate.values[second],
         estimate.departures[:, first] + sign * estimate.departures[:, second],
         estimate.method,
         estimate.exact,
         None if carriers is None else np.minimum(carriers[first], carriers[second]),
+        None if margin is None else margin[first] + margin[second],
+        None if rounding is None else rounding[first] + rounding[second],
     )
 
 

@@ -72,9 +72,19 @@ _TERMS = {"observed": (-1, 0, 0, 1), "path": (0, 0, -1, 1), "numerical": (0, -1,
 
 
 def split(
-    delta: float, estimate: Estimate, uniform: Estimate, total: Estimate, level: float, price: float = 1.0
+    delta: float,
+    estimate: Estimate,
+    uniform: Estimate,
+    total: Estimate,
+    level: float,
+    price: float = 1.0,
+    *,
+    same_kernel: bool = False,
 ) -> Residual:
-    """The residual of `estimate`; `uniform` and `total` are the uniform estimate and the sum over coalition values."""
+    """The residual of `estimate`; `uniform` and `total` are the uniform estimate and the sum over coalition values.
+
+    `same_kernel` says that the kernel is uniform, so that it changes nothing.
+    """
     everyone = np.ones((1, len(estimate.values)))
     sums = Estimate.beside([estimate.combined(everyone), uniform.combined(everyone), total])
     table = np.array(list(_TERMS.values()), dtype=np.float64)
@@ -82,4 +92,6 @@ def split(
     half = single_half_widths(combined, 1 - (1 - level) / price)
     values = combined.values + table[:, 3] * delta
     terms = {name: Term(float(v), float(h)) for name, v, h in zip(_TERMS, values, half, strict=True)}
+    if same_kernel:
+        terms["kernel"] = Term(0.0, 0.0)
     return Residual(**terms, level=level)

@@ -1,4 +1,4 @@
-"""values +- c stderr: simultaneous intervals, where c is the quantile of max_i |t_i| over the features.
+"""values +- (c * sampling error + margin + rounding), where c is the quantile of max_i |t_i| over the features.
 
 c depends on the joint behaviour of the replicates: features that move together need a smaller c than independent ones.
 """
@@ -16,7 +16,7 @@ MOST_NUMBERS = 2**25  # if more normal numbers were needed, Bonferroni's quantil
 
 
 def half_widths(estimate: Estimate, level: float) -> Array:
-    """Half-widths that hold for all values together with probability `level`; 0 if exact, NaN if unknown."""
+    """Half-widths that hold for all values together with probability `level`; NaN if unknown."""
     if estimate.exact or len(estimate.departures) < 2:
         return _trivial(estimate)
     # The level that each interval needs so that all hold together; Student's quantile then uses the dof of each value.
@@ -28,12 +28,12 @@ def single_half_widths(estimate: Estimate, level: float) -> Array:
     """Half-widths that hold for each value by itself with probability `level`."""
     if estimate.exact or len(estimate.departures) < 2:
         return _trivial(estimate)
-    return np.asarray(stdtrit(estimate.dof, (1 + level) / 2) * estimate.stderr)
+    return np.asarray(stdtrit(estimate.dof, (1 + level) / 2) * estimate.sampling_error + estimate.allowance)
 
 
 def _trivial(estimate: Estimate) -> Array:
-    """0 if there is no sampling error, NaN if there is only one replicate."""
-    return np.full_like(estimate.values, 0.0 if estimate.exact else np.nan)
+    """Rounding if the values are exact, NaN if there is only one replicate."""
+    return estimate.allowance if estimate.exact else np.full_like(estimate.values, np.nan)
 
 
 def critical(departures: Array, level: float) -> float:
@@ -47,12 +47,15 @@ def critical(departures: Array, level: float) -> float:
     spread = np.sqrt((departures**2).mean(0))
     moving = spread > 0
     n_moving = int(moving.sum())
-    if n_moving < 2 or N_DRAWS * n_replicates * n_moving > MOST_NUMBERS:
+    # Two replicates show every correlation as 1 or -1, so nothing can be learnt from them.
+    if n_moving < 2 or n_replicates < 3 or N_DRAWS * n_replicates * n_moving > MOST_NUMBERS:
         return ceiling
     scores = departures[:, moving] / spread[moving] / np.sqrt(n_replicates)  # (n_replicates, n_moving)
     alone = _independence(scores)
     rng = np.random.default_rng(0)  # a fixed seed, so that the same replicates always give the same quantile
-    together = rng.standard_normal((N_DRAWS, n_replicates, n_replicates)) @ scores
+    # Any root of the correlation serves; the smaller one needs fewer numbers.
+    root = scores if n_replicates <= n_moving else np.linalg.qr(scores, mode="r")
+    together = rng.standard_normal((N_DRAWS, n_replicates, len(root))) @ root
     apart = rng.standard_normal((N_DRAWS, n_replicates, n_moving))
     draws = np.sqrt(1 - alone) * together + np.sqrt(alone) * apart
     t = draws.mean(1) / draws.std(1, ddof=1) * np.sqrt(n_replicates)

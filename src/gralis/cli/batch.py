@@ -111,7 +111,7 @@ def batch(
     config: Config = None,
     debug: Debug = False,
 ) -> int:
-    """Explain every picture of a folder, or every row of a table. Finished results are kept, whatever happens."""
+    """Explain every picture of a folder, or every row of a table. Finished results are kept if the run is stopped."""
     features: Any = None
     if inputs.is_dir():
         _only_tables({"--id": id_column, "--label": label_column, "--drop": drop, "--target label": target == "label"})

@@ -28,7 +28,7 @@ class _Console(Console):  # type: ignore[misc]
 def print_explanation(e: Explanation, name: str, target: str) -> None:
     """Print the table of one explanation to standard output."""
     console = _Console(highlight=False)
-    half, order = e.half_widths(), largest_first(e.values)
+    half, order = e.printed_half_widths, largest_first(e.values)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("feature", overflow="fold")
     for heading in ("phi", "+- (95%)", "share"):

@@ -1,4 +1,4 @@
-"""`gralis verify`: the claims of the paper, recomputed."""
+"""`gralis verify`: the claims of the paper and the library, checked row by row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def verify(
     config: Config = None,
     debug: Debug = False,
 ) -> int:
-    """Recompute every number and claim of the paper. The exit code is 1 if a row fails."""
+    """Check the claims of the paper and the library, row by row. The exit code is 1 if a row fails."""
     verification = paper.verify(only or None)
     print(json.dumps(verification.to_dict()) if as_json else verification)
     return DONE if verification.holds else NO

@@ -3,30 +3,42 @@
 design     how a ledger is read, and the interface of every estimator
 adjusted   the shared plan: a surrogate, the cross-fitted remainder, and the checksum
 plain      weighted rays: the exhaustive and the independent plan
+copies     the exhaustive plan for models that are not smooth: independent random nodes on all rays
 ratio      Algorithm 1
 endpoint   marginal differences of coalition values
 shapley    Shapley values from any coalition values, by the games that the rows make likely
 folded     sums of rays, for very many features
+node_error how far fixed nodes may be off on each ray
+witnesses  what random nodes and drawn coalitions may have missed
+removal    what the output loses if one feature goes to its baseline
+
+estimate     what every estimator returns
+ray_weights  the importance weights of the rays
+surrogates, steadiest   what `adjusted` fits, and how it chooses among the fits
+process, owen           what `shapley` fits, and the weights of its coalition values
 """
 
 from __future__ import annotations
 
 from gralis.errors import GralisError
 from gralis.estimators.adjusted import AdjustedRays
-from gralis.estimators.design import Design, Estimator
+from gralis.estimators.copies import CopiedRays
+from gralis.estimators.design import Design, Estimator, estimates
 from gralis.estimators.endpoint import EndpointDifferences
 from gralis.estimators.estimate import Estimate
 from gralis.estimators.folded import FoldedRays
 from gralis.estimators.plain import EnumeratedRays, WeightedRays
-from gralis.estimators.ratio import Ratio
+from gralis.estimators.ratio import GivenRatio, Ratio
 from gralis.estimators.shapley import LikelyGames
 from gralis.registry import Registry
 
 __all__ = [
     "ADJUSTED",
+    "COPIES",
     "ENDPOINT",
     "ENUMERATED",
     "FOLDED",
+    "GIVEN_RATIO",
     "RATIO",
     "SHAPLEY",
     "WEIGHTED",
@@ -34,13 +46,18 @@ __all__ = [
     "Estimate",
     "Estimator",
     "by_name",
+    "estimates",
     "register",
 ]
 
 ADJUSTED, WEIGHTED, ENUMERATED, RATIO = AdjustedRays(), WeightedRays(), EnumeratedRays(), Ratio()
-ENDPOINT, SHAPLEY, FOLDED = EndpointDifferences(), LikelyGames(), FoldedRays()
+COPIES, ENDPOINT, SHAPLEY, FOLDED = CopiedRays(), EndpointDifferences(), LikelyGames(), FoldedRays()
+GIVEN_RATIO = GivenRatio()
 
-_BUILT_IN: tuple[Estimator, ...] = (ADJUSTED, WEIGHTED, ENUMERATED, RATIO, ENDPOINT, SHAPLEY, FOLDED)
+_BUILT_IN: tuple[Estimator, ...] = (
+    *(ADJUSTED, WEIGHTED, ENUMERATED, COPIES),
+    *(RATIO, GIVEN_RATIO, ENDPOINT, SHAPLEY, FOLDED),
+)
 _BY_NAME = Registry("estimators.register", {estimator.name: estimator for estimator in _BUILT_IN}, "estimator.name")
 
 

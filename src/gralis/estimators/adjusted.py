@@ -3,13 +3,13 @@
 The estimate is unbiased for every surrogate, because each replicate is compared with a surrogate that was fitted
 without it (cross-fitting). Lemma A then removes node noise. The checksum c(T) = sum_i ray_i - v(T) has mean zero over
 the nodes, so a multiple of it is subtracted from each member. The multiple is also learnt without the replicate. The
-estimator tries a few surrogates and uses the one whose replicates agree best. Several questions about the same rays
-(targets, inputs) share the work of the fits.
+estimator tries a few surrogates, and each replicate uses the one with which the other replicates agree best. Several
+questions about the same rays (targets, inputs) share the work of the fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -21,15 +21,13 @@ from gralis.estimators.design import Design, Estimator
 from gralis.estimators.estimate import Estimate
 from gralis.estimators.plain import per_replicate
 from gralis.estimators.ray_weights import importance, unsampled, unvisited
+from gralis.estimators.steadiest import Steadiest, n_folds
 from gralis.estimators.surrogates import TINY, Drift, Lesson, Potential, Prediction, RaySurrogate, n_monomials
 from gralis.kernels import Uniform
 from gralis.ledger import Ledger
 from gralis.rays import CENSUS
 
-MOST_FOLDS = 5
 MOST_MONOMIALS = 1200  # a fit must stay cheap compared with the model
-CLEARLY = 0.95  # a richer surrogate must lower the variance at least to this share
-PATIENCE = 2  # the search ends after this many richer surrogates in a row without gain
 _POINT_COLUMNS = ("value", "ray", "place", "stretch", "weight", "gradient")
 LADDER = ((2, 2), (4, 3), (3, 3, 3), (6, 4, 3), (8, 5))  # the degrees of the potentials, from plain to rich
 LEAST_VISITS = 24  # a drift is fitted only if every feature has at least this many points
@@ -50,12 +48,14 @@ class AdjustedRays(Estimator):
 
     name = "adjusted"
     own_law = True
+    singles_by_value = True
+    draws_rays = True
     page_formula = "adjusted"
 
     def estimates(self, ledgers: Sequence[Ledger], designs: Sequence[Design]) -> tuple[Estimate, ...]:
-        """phi of every question on the same rays. Each question uses the surrogate whose replicates agree best."""
+        """phi of every question. Each replicate uses the surrogate with which the other replicates agree best."""
         weights = _weights_by_design(ledgers, designs)
-        rays = [_by_lemma_a(ledger) for ledger in ledgers]
+        rays = [ledger.rays_by_lemma_a for ledger in ledgers]
 
         def remainder(question: int, guess: Prediction, learn: Learners) -> tuple[Array, Array]:
             ledger, own = ledgers[question], weights[designs[question]]
@@ -102,7 +102,7 @@ def _chosen(
     remainder: Remainder,
     name: str,
 ) -> tuple[Estimate, ...]:
-    """The estimate with the best agreement for every question; questions with equal active features share the fits."""
+    """The steadiest estimate for every question; questions with equal active features share the fits."""
     each = list(weights.values())
     trust = sum(each, start=np.zeros_like(each[0]))[ledgers[0].ray] / len(each)
     everyone = Lesson(ledgers, trust, designs)
@@ -116,60 +116,16 @@ def _chosen(
         for kind, surrogate in _surrogates(lesson):
             open_ = {question: place for place, question in enumerate(questions) if not best[question].over}
             for question, (known, parts) in _cross_fitted(lesson, surrogate, open_, remainder).items():
-                widened = _mean(lesson.rays, known, parts, f"{name} ({kind})").widened(_widening(surrogate, lesson))
-                best[question].look_at(widened)
+                estimate = _mean(lesson.rays, known, parts, f"{name} ({kind})")
+                best[question].look_at(estimate, _widening(surrogate, lesson))
             if all(best[question].over for question in questions):
                 break
     return tuple(best[question].estimate for question in range(len(ledgers)))
 
 
-class Steadiest:
-    """A search for the estimate whose replicates agree best.
-
-    A new estimate replaces the best one only if its replicates agree clearly better. The search is over after
-    `PATIENCE` estimates in a row that do not.
-    """
-
-    def __init__(self) -> None:
-        self._best: Estimate | None = None
-        self._failures = 0
-
-    def look_at(self, estimate: Estimate) -> None:
-        best = self._best
-        if best is None or (estimate.departures**2).sum() < CLEARLY * (best.departures**2).sum():
-            self._best, self._failures = estimate, 0
-        else:
-            self._failures += 1
-
-    @property
-    def over(self) -> bool:
-        return self._failures == PATIENCE
-
-    @property
-    def estimate(self) -> Estimate:
-        assert self._best is not None  # the constant surrogate is always tried
-        return self._best
-
-    @classmethod
-    def of(cls, tried: Iterable[Estimate]) -> Estimate:
-        search = cls()
-        for estimate in tried:
-            search.look_at(estimate)
-            if search.over:
-                break
-        return search.estimate
-
-
-def _by_lemma_a(ledger: Ledger) -> Array:
-    """The rays. Where T = {i} and v(T) is known, Lemma A says that the ray equals v(T), so no node is needed."""
-    known = (ledger.sizes == 1) & np.isfinite(ledger.value)
-    return np.where(known[:, None], ledger.masks * np.nan_to_num(ledger.value)[:, None], ledger.rays)
-
-
 def _folds(ledger: Ledger) -> NDArray[np.int64]:
     """The fold of each ray. Replicates go to the folds in turn; pilot and census rays (fold -1) teach every fold."""
-    n_folds = min(MOST_FOLDS, ledger.n_replicates)
-    return np.where(ledger.replicate >= 0, ledger.replicate % n_folds, -1)
+    return np.where(ledger.replicate >= 0, ledger.replicate % n_folds(ledger.n_replicates), -1)
 
 
 def _surrogates(lesson: Lesson) -> Iterator[tuple[str, RaySurrogate]]:

@@ -20,15 +20,18 @@ class EndpointDifferences(Estimator):
 
     name = "endpoint"
     page_formula = "weighted"
-    summary = "What a feature adds to the output of coalitions, near coalitions first."
+    summary = "What a feature adds to the output of coalitions; those near the baseline count more."
     has_rays = False
 
     def estimates(self, ledgers: Sequence[Ledger], designs: Sequence[Design]) -> tuple[Estimate, ...]:
         return tuple(self._estimate(ledger, design) for ledger, design in zip(ledgers, designs, strict=True))
 
     def _estimate(self, ledger: Ledger, design: Design) -> Estimate:
-        replicates = per_replicate(ledger, self.contributions(ledger, design))
-        return Estimate.mean(replicates, "endpoint differences", _enumerated(ledger))
+        parts = self.contributions(ledger, design)
+        return Estimate.mean(per_replicate(ledger, parts), "endpoint differences", self.enumerates(ledger), parts)
+
+    def enumerates(self, ledger: Ledger) -> bool:
+        return _enumerated(ledger)
 
     def contributions(self, ledger: Ledger, design: Design) -> Array:
         difference, log_draws = differences(ledger, design.n_baselines)

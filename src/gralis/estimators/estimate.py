@@ -1,4 +1,4 @@
-"""What an estimator returns: the values, and how each replicate departs from them."""
+"""What an estimator returns: the values, how each replicate departs from them, and what no replicate can show."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ LEAST_CARRIERS = 2.0  # with fewer carriers a single ray makes the variance, and
 _LEAST_CONTRASTS = 40
 
 
+def carriers(rays: Array) -> Array:
+    """(sum r^2)^2 / sum r^4: the number of rays that carry the variance of a sum of rays, for every column."""
+    largest = np.abs(rays).max(0, initial=0.0)
+    squares = (rays / np.where(largest > 0, largest, 1.0)) ** 2  # so that no power overflows
+    total, fourth = squares.sum(0), (squares**2).sum(0)
+    return np.asarray(np.divide(total**2, fourth, out=np.full_like(total, np.inf), where=fourth > 0))
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """phi_hat, and how each replicate departs from it.
@@ -27,9 +35,13 @@ class Estimate:
     method : str
         The name of the method that made the values.
     exact : bool, default=False
-        Whether there is no sampling error because every coalition was evaluated.
+        Whether the values have no error above rounding: every coalition was evaluated, and no quadrature error shows.
     carriers : array of shape (n_features,) or None, default=None
         The number of rays that carry the variance of each value. None means very many.
+    margin : array of shape (n_features,) or None, default=None
+        An allowance for the error that all replicates share, such as that of fixed nodes. None means zero.
+    rounding : array of shape (n_features,) or None, default=None
+        The error that the arithmetic of the model may leave in each value. None means zero.
     """
 
     values: Array
@@ -37,16 +49,31 @@ class Estimate:
     method: str
     exact: bool = False
     carriers: Array | None = None
+    margin: Array | None = None
+    rounding: Array | None = None
 
     @property
-    def stderr(self) -> Array:
-        """The sampling error: 0 if the values are exact, NaN if there is only one replicate."""
+    def sampling_error(self) -> Array:
+        """The standard error between the replicates: 0 if the values are exact, NaN if there is only one replicate."""
         n = len(self.departures)
         if self.exact:
             return np.zeros_like(self.values)
         if n < 2:
             return np.full_like(self.values, np.nan)
         return np.asarray(np.sqrt((self.departures**2).sum(0) / (n * (n - 1))))
+
+    @property
+    def stderr(self) -> Array:
+        """The root of sampling_error^2 + margin^2: 0 if the values are exact, NaN if the error is unknown."""
+        if self.margin is None:
+            return self.sampling_error
+        return np.asarray(np.hypot(self.sampling_error, self.margin))
+
+    @property
+    def allowance(self) -> Array:
+        """What every half-width adds to the sampling error: the margin and the rounding."""
+        parts = [part for part in (self.margin, self.rounding) if part is not None]
+        return np.sum(parts, axis=0) if parts else np.zeros_like(self.values)
 
     @property
     def dof(self) -> Array:
@@ -70,36 +97,62 @@ class Estimate:
         """The same values with departures multiplied by `factor`."""
         return replace(self, departures=self.departures * factor)
 
+    def with_margin(self, margin: Array) -> Estimate:
+        """The same values, which may all be off by `margin` in every replicate. A margin of zero changes nothing."""
+        if not margin.any():
+            return self
+        total = margin if self.margin is None else self.margin + margin
+        # Values without sampling error have two replicates that agree.
+        departures = np.zeros((2, len(self.values))) if self.exact else self.departures
+        return replace(self, departures=departures, exact=False, margin=total)
+
+    def with_rounding(self, rounding: Array) -> Estimate:
+        """The same values, which the arithmetic of the model may have changed by `rounding`."""
+        return replace(self, rounding=rounding if self.rounding is None else self.rounding + rounding)
+
     def combined(self, rows: Array) -> Estimate:
         """Linear combinations of the values, one per row of `rows` (n_combinations, n_features)."""
         used = rows != 0
         carriers = self.carriers
         if carriers is not None:
             carriers = np.array([carriers[row].min(initial=np.inf) for row in used])
-        return Estimate(rows @ self.values, self.departures @ rows.T, self.method, self.exact, carriers)
+        return Estimate(
+            rows @ self.values,
+            self.departures @ rows.T,
+            self.method,
+            self.exact,
+            carriers,
+            None if self.margin is None else np.abs(rows) @ self.margin,
+            None if self.rounding is None else np.abs(rows) @ self.rounding,
+        )
 
     @staticmethod
     def beside(parts: Sequence[Estimate]) -> Estimate:
         """One estimate that holds the values of several estimates from the same replicates side by side."""
-        carriers = [np.full(len(e.values), np.inf) if e.carriers is None else e.carriers for e in parts]
+        n = max(len(e.departures) for e in parts)
+        departures = [np.zeros((n, len(e.values))) if e.exact else e.departures for e in parts]
+
+        def column(name: str, default: float) -> Array:
+            given = [getattr(e, name) for e in parts]
+            return np.concatenate(
+                [np.full(len(e.values), default) if g is None else g for e, g in zip(parts, given, strict=True)]
+            )
+
         return Estimate(
             np.concatenate([e.values for e in parts]),
-            np.concatenate([e.departures for e in parts], axis=1),
+            np.concatenate(departures, axis=1),
             parts[0].method,
             all(e.exact for e in parts),
-            np.concatenate(carriers),
+            column("carriers", np.inf),
+            column("margin", 0.0) if any(e.margin is not None for e in parts) else None,
+            column("rounding", 0.0) if any(e.rounding is not None for e in parts) else None,
         )
 
     @staticmethod
     def mean(estimates: Array, method: str, exact: bool = False, rays: Array | None = None) -> Estimate:
         """The mean of independent estimates, one row per replicate; `rays` are the contributions that they sum up."""
         values = estimates.mean(0)
-        carriers = None
-        if rays is not None:
-            squares = (rays**2).sum(0)
-            fourth = (rays**4).sum(0)
-            carriers = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
-        return Estimate(values, estimates - values, method, exact, carriers)
+        return Estimate(values, estimates - values, method, exact, None if rays is None else carriers(rays))
 
     @staticmethod
     def normal(values: Array, covariance: Array, method: str, n_rows: int) -> Estimate:

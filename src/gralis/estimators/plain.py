@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.estimators.design import Design, Estimator, uniform_laws
@@ -29,8 +30,10 @@ class WeightedRays(Estimator):
         return tuple(self._estimate(ledger, design) for ledger, design in zip(ledgers, designs, strict=True))
 
     def _estimate(self, ledger: Ledger, design: Design) -> Estimate:
-        contributions = importance(ledger, design.laws, design.baseline_weights) * ledger.rays
-        estimate = Estimate.mean(per_replicate(ledger, contributions), "weighted rays", self.exact)
+        rays = ledger.rays_by_lemma_a if self.singles_by_value else ledger.rays
+        contributions = importance(ledger, design.laws, design.baseline_weights) * rays
+        counted = contributions[ledger.replicate >= 0]
+        estimate = Estimate.mean(per_replicate(ledger, contributions), "weighted rays", self.exact, counted)
         if self.exact:
             return estimate
         return estimate.unknown_where(design.moving & unvisited(ledger, design.laws, design.baseline_weights))
@@ -38,16 +41,27 @@ class WeightedRays(Estimator):
     def total_of_values(self, ledger: Ledger, design: Design) -> Estimate:
         weights = importance(ledger, uniform_laws(design), design.baseline_weights)
         rate = weights.max(1)  # under the uniform kernel all members of T have the same weight
-        return Estimate.mean(per_replicate(ledger, (rate * ledger.value)[:, None]), "weighted values", self.exact)
+        parts = (rate * ledger.value)[:, None]
+        return Estimate.mean(per_replicate(ledger, parts), "weighted values", self.exact, parts)
 
 
 class EnumeratedRays(WeightedRays):
-    """The same sum over all coalitions. There is no sampling error."""
+    """The same sum over all coalitions. There is no sampling error, and single features come from their values."""
 
     name = "exact"
     own_law = False
+    singles_by_value = True
     bound = None
     exact = True
+
+    def enumerates(self, ledger: Ledger) -> bool:
+        return True
+
+    def evidence(self, n_replicates: int) -> str:
+        return "the sum over all coalitions and the error that the fixed nodes show"
+
+    def report_columns(self, ledger: Ledger, design: Design) -> dict[str, NDArray[Any]]:
+        return {**super().report_columns(ledger, design), "rays": ledger.rays_by_lemma_a}
 
 
 def per_replicate(ledger: Ledger, rows: Array) -> Array:

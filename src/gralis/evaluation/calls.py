@@ -1,4 +1,4 @@
-"""The only module that calls a model: points in, checked numbers out, in batches that fill the memory and no more.
+"""The only module that evaluates a model on points: it returns checked numbers, in batches within a memory limit.
 
 A batch costs one forward, and one backward for every target; only the inputs get gradients. What the model returns is
 checked here, reduced to the numbers that are needed, and converted to float64.
@@ -54,8 +54,8 @@ class ModelCalls:
     """Calls one model on sequences of points, batch by batch, and counts what that costs.
 
     `point_bytes` is the size of one point; `max_memory` limits the bytes that one batch may need, by default to half
-    of what is free on the device. Only a call of the model is made again after a failure, with fewer points or in
-    another layout; an exception raised by whoever reads the batches passes through.
+    of what is free on the device. If a call of the model fails, it is repeated with fewer points or in another
+    layout. Exceptions of the code that reads the batches are not caught.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class Cost:
     n_forwards : int
         Points at which only the value was evaluated, F(x) and F(x') among them.
     n_rays : int
-        Rays on which at least one gradient was evaluated.
+        Rays that were evaluated.
     n_batches : int
         Calls of the model.
     seconds : float

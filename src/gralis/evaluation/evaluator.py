@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -13,17 +14,20 @@ from numpy.typing import NDArray
 from gralis.arrays import Array, Masks
 from gralis.evaluation.calls import ModelCalls, Progress
 from gralis.evaluation.cost import Cost
-from gralis.evaluation.point_sequences import CoalitionPoints, ProblemPoints, RayPoints, StepPoints
+from gralis.evaluation.function_probe import model_doubts
+from gralis.evaluation.point_sequences import CoalitionPoints, PairPoints, ProblemPoints, RayPoints, StepPoints
 from gralis.evaluation.questions import Questions
 from gralis.ledger import AnyLedger, Ledger
 from gralis.problem import Problem
 from gralis.rays import RayRequest
-from gralis.rays.discrete import DiscreteJumps
+from gralis.rays.discrete import STEPS, DiscreteJumps, n_jump_points, portions
 
 __all__ = ["Evaluator", "GradientRows"]
 
 #: A question, a slice of its points, and their gradients summed over features, (rows, n_features).
 GradientRows: TypeAlias = tuple[int, slice, Array]
+
+_MEMORY = 2**27  # bytes of coalitions whose values are remembered for the jumps of other rays
 
 
 class Evaluator:
@@ -57,6 +61,11 @@ class Evaluator:
         self._calls.cost = cost
 
     @property
+    def rounding(self) -> float:
+        """The relative precision of the coarsest numbers that the model returned so far."""
+        return self._calls.rounding
+
+    @property
     def n_questions(self) -> int:
         return len(self.questions)
 
@@ -80,6 +89,10 @@ class Evaluator:
         f_x, f_baseline = values[:n_inputs], values[n_inputs:]
         self._remember(full, pairs, f_x[self.questions.input_of_pair(pairs)] - f_baseline, f_baseline)
         return f_x.reshape(-1), self.questions.by_question(f_baseline)
+
+    def doubts(self, f_x: Array, f_baselines: Array) -> tuple[tuple[str, ...], ...]:
+        """Why the model may not be a function of its input, in sentences for every question; see `model_doubts`."""
+        return model_doubts(self._calls, self._points, self.problem.dtypes, f_x, f_baselines)
 
     def recall(self, f_baselines: Array, ledgers: Sequence[AnyLedger]) -> None:
         """Take over F(x'), (n_questions, n_baselines), and the coalition values in the ledgers of the questions."""
@@ -114,10 +127,13 @@ class Evaluator:
         """The gradients at the points of a request, of every question (n_points, n_features)."""
         return self._gathered(request.n_points, self.gradient_batches(request))
 
-    def again(self, ledger: Ledger) -> tuple[Ledger, ...]:
-        """The same rows, evaluated with this problem's model; coalition values where the ledger has them."""
+    def again(self, ledger: Ledger, order: NDArray[np.int64]) -> tuple[Ledger, ...]:
+        """The same rows, evaluated with this problem's model; coalition values where the ledger has them.
+
+        `order` holds the seeds of the orders in which discrete features jumped, (n_rays,).
+        """
         weight = ledger.sum_points(ledger.weight)
-        batches = self._gradient_batches(ledger.masks, ledger.baseline, ledger.ray, ledger.node, weight)
+        batches = self._gradient_batches(ledger.masks, ledger.baseline, order, ledger.ray, ledger.node, weight)
         gradients = self._gathered(ledger.n_points, batches)
         values, known = np.full((self.n_questions, ledger.n_rays), np.nan), np.isfinite(ledger.value)
         values[:, known] = self.values(ledger.masks[known], ledger.baseline[known])
@@ -137,51 +153,85 @@ class Evaluator:
         """
         ray = np.repeat(np.arange(request.n_rays), request.nodes.shape[1])
         node = np.ascontiguousarray(request.nodes, dtype=np.float64).ravel()
-        return self._gradient_batches(request.masks, request.baseline, ray, node, np.asarray(request.weights).sum(1))
+        weight = np.asarray(request.weights).sum(1)
+        return self._gradient_batches(request.masks, request.baseline, request.order, ray, node, weight)
 
     def _gradient_batches(
         self,
         masks: Masks,
         baseline: NDArray[np.int64],
+        order: NDArray[np.int64],
         ray: NDArray[np.int64],
         node: Array,
         weight: Array,  # (n_rays,) of all nodes on a ray together
     ) -> Iterator[GradientRows]:
         n_points, discrete = len(ray), self.problem.features.discrete
-        jumps = self._jumps(masks, baseline, weight) if n_points and discrete.any() else None
-        points = RayPoints(self._points, self.questions.pairs(baseline[ray]), masks, ray, node)
-        for batch in self._calls.gradients(points):
-            for target, gradients in enumerate(batch.rows):
-                for number, own_points, rows_of_input in self.questions.cut(batch.part, n_points):
-                    question = self.questions.number(number, target)
-                    rows = gradients[rows_of_input]
-                    if jumps is not None:
-                        rows = np.where(discrete, jumps[question, ray[own_points]], rows)
-                    yield question, own_points, rows
+        jumps = self._jumps(masks, baseline, order, weight) if n_points and discrete.any() else None
+        if jumps is not None and discrete.all():  # nothing moves, so no gradient enters
+            for question in range(self.n_questions):
+                self._calls.progress(n_points)
+                yield question, slice(0, n_points), jumps[question, ray]
+        else:
+            points = RayPoints(self._points, self.questions.pairs(baseline[ray]), masks, ray, node)
+            for batch in self._calls.gradients(points):
+                for target, gradients in enumerate(batch.rows):
+                    for number, own_points, rows_of_input in self.questions.cut(batch.part, n_points):
+                        question = self.questions.number(number, target)
+                        rows = gradients[rows_of_input]
+                        if jumps is not None:
+                            rows = np.where(discrete, jumps[question, ray[own_points]], rows)
+                        yield question, own_points, rows
         self.cost.n_rays += len(np.unique(ray)) * self.questions.n_inputs
 
-    def _jumps(self, masks: Masks, baseline: NDArray[np.int64], weight: Array) -> Array:
+    def _jumps(self, masks: Masks, baseline: NDArray[np.int64], order: NDArray[np.int64], weight: Array) -> Array:
         """What replaces the gradient of discrete features: (n_questions, n_rays, n_features), J over all weights."""
-        halfway = DiscreteJumps.of(masks, self.problem.features.discrete)
-        pair, step = self.questions.pairs(baseline[halfway.ray]), np.tile(halfway.step, (self.questions.n_inputs, 1))
-        values = self.questions.by_question(self._calls.values(StepPoints(self._points, pair, step)))
-        total = np.where(weight == 0, 1.0, weight)[:, None]
-        return np.stack([halfway.sizes(of_question, len(masks)) / total for of_question in values])
+        jumping = self.problem.features.discrete & self._moves.any(0)  # one that does not move gets nothing
+        sizes = np.zeros((self.n_questions, *masks.shape))
+        if np.isnan(self._f_baseline).any():
+            self.endpoints()
+        for rays in portions(n_jump_points(masks, jumping, order), masks.shape[1]):
+            halfway = DiscreteJumps.of(masks[rays], jumping, order[rays])
+            values = self._values_in(halfway.state, baseline[rays][halfway.ray])
+            for question, of_question in enumerate(values):
+                sizes[question, rays] = halfway.sizes(of_question, rays.stop - rays.start)
+        return sizes / np.where(weight == 0, 1.0, weight)[:, None]
 
     def values(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
         """v(T) = F(x_T) - F(x') of every row, (n_questions, n_rows), each distinct coalition evaluated once."""
-        everywhere, pair = np.tile(np.asarray(masks), (self.questions.n_inputs, 1)), self.questions.pairs(baseline)
+        return self._values_in(np.asarray(masks).astype(np.uint8), baseline, remember=True)
+
+    def _values_in(self, states: NDArray[np.uint8], baseline: NDArray[np.int64], remember: bool = False) -> Array:
+        """F - F(x') where every feature is at x', at x or half-way, as `discrete.STEPS` numbers these states.
+
+        (n_questions, n_rows); each distinct point is evaluated once. States without a half-way are coalitions. If
+        `remember` is False, values are remembered only while there is room.
+        """
+        everywhere, pair = np.tile(states, (self.questions.n_inputs, 1)), self.questions.pairs(baseline)
         keys = self._keys(everywhere, pair)
         fresh = {key: row for row, key in enumerate(keys) if key not in self._values}
+        known = self._values
         if fresh:
             rows = np.fromiter(fresh.values(), dtype=np.int64)
-            points = CoalitionPoints(self._points, pair[rows], everywhere[rows])
-            values = self._calls.values(points) - self._f_baseline[pair[rows]]
-            self._values.update(zip(fresh, values, strict=True))
-        return self.questions.by_question(np.array([self._values[key] for key in keys]))
+            points = self._points_in(everywhere[rows], pair[rows])
+            found = dict(zip(fresh, self._calls.values(points) - self._f_baseline[pair[rows]], strict=True))
+            if remember or (len(known) + len(found)) * states.shape[1] < _MEMORY:
+                known.update(found)
+            else:
+                known = {key: found[key] if key in found else known[key] for key in keys}
+        rows_of_keys = np.array([known[key] for key in keys], dtype=np.float64)
+        return self.questions.by_question(rows_of_keys.reshape(len(keys), self.questions.n_targets))
 
-    def _keys(self, masks: Masks, pair: NDArray[np.int64]) -> list[tuple[int, bytes]]:
-        """What tells coalitions apart: the members that move. A feature with x = x' makes no difference to F."""
-        moves = np.concatenate([problem.squared_distance > 0 for problem in self.problems])
-        moving = masks & moves[pair]
+    def _points_in(self, states: NDArray[np.uint8], pair: NDArray[np.int64]) -> PairPoints:
+        if (states == 2).any():
+            return StepPoints(self._points, pair, STEPS[states])
+        return CoalitionPoints(self._points, pair, states > 0)
+
+    @cached_property
+    def _moves(self) -> Masks:
+        """Which features differ from the baseline of every pair, (n_pairs, n_features)."""
+        return np.concatenate([problem.squared_distance > 0 for problem in self.problems])
+
+    def _keys(self, states: NDArray[np.generic], pair: NDArray[np.int64]) -> list[tuple[int, bytes]]:
+        """What tells points apart: the features that move. A feature with x = x' makes no difference to F."""
+        moving = np.where(self._moves[pair], states, 0).astype(np.uint8)
         return [(int(number), row.tobytes()) for number, row in zip(pair, moving, strict=True)]

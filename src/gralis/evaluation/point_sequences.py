@@ -89,7 +89,7 @@ class ProblemPoints:
     """All points between the inputs x and the baselines x' of problems with the same features."""
 
     def __init__(self, problems: Sequence[Problem], questions: Questions) -> None:
-        self.questions = questions
+        self.questions, self.n_features = questions, problems[0].n_features
         self.builder = cache(partial(PointBuilder, problems, questions))  # of every layout
 
 

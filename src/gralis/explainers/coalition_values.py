@@ -17,8 +17,6 @@ from gralis.errors import GralisError
 from gralis.ledger import AnyLedger, Ledger
 from gralis.rays import CENSUS
 
-MOST_ENUMERATED = 20
-
 
 @dataclass(frozen=True, eq=False)
 class CoalitionValues:
@@ -84,7 +82,7 @@ class CoalitionValues:
         return np.where(self.replicate == without, -np.inf, log)
 
 
-def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array, exact: bool) -> CoalitionValues:
+def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array) -> CoalitionValues:
     """The coalition values in the rows of a ledger.
 
     Parameters
@@ -95,8 +93,6 @@ def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array,
         v of the coalition of all features, for every baseline.
     baseline_weights : array of shape (n_baselines,)
         The weights of the baselines.
-    exact : bool
-        Whether the ledger enumerates all coalitions.
 
     Returns
     -------
@@ -107,9 +103,12 @@ def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array,
     with np.errstate(divide="ignore"):  # a baseline may have no weight
         log_weights = np.log(baseline_weights)
     log_share = log_weights[ledger.baseline]
-    if exact:
+    if ledger.enumerates and (ledger.has_values or ledger.n_replicates == 1):
+        # Each coalition counts once for every baseline, although several rays may lead to it.
+        _, once = np.unique(np.stack([ledger.baseline, ledger.codes]), axis=1, return_index=True)
+        once = np.sort(once)
         return CoalitionValues(
-            ledger.masks, value, log_share, np.zeros(ledger.n_rays, dtype=np.int64), 1, True, from_rays
+            ledger.masks[once], value[once], log_share[once], np.zeros(len(once), dtype=np.int64), 1, True, from_rays
         )
     everyone = ledger.masks.all(1)
     sampled = (ledger.replicate >= 0) & ~everyone

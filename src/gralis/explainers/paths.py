@@ -6,17 +6,19 @@ import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
-from gralis.estimators import Estimate
+from gralis.estimators import Design, Estimate
+from gralis.estimators.node_error import node_errors
 from gralis.ledger import AnyLedger
 
 _ENOUGH_ROWS = 8
 
 
-def integrated_gradients(ledger: AnyLedger, full: Array, baseline_weights: Array, exact: bool) -> Estimate:
+def integrated_gradients(ledger: AnyLedger, full: Array, design: Design) -> Estimate:
     """ray(F), averaged over its rows and the baselines; `full` is v of all features, for every baseline.
 
     If the nodes are random, each row is an unbiased draw and its checksum sum_i ray_i - v(F) has mean zero. A multiple
-    of the checksum is then subtracted if that makes the rows agree better. If the nodes are fixed, all rows are equal.
+    of the checksum is then subtracted if that makes the rows agree better. If the nodes are fixed, all rows are equal,
+    and the error is what the nodes and the checksum of the ray show.
     """
     ledger = ledger.require_rows("Integrated gradients")
     if not ledger.has_points:
@@ -24,28 +26,31 @@ def integrated_gradients(ledger: AnyLedger, full: Array, baseline_weights: Array
             "Integrated gradients need gradients, and this ledger has coalition values only; explain a model with "
             "gradients by plan='shared' or plan='exhaustive'."
         )
+    ledger = ledger.take(ledger.masks.all(1) & (ledger.nodes_per_ray > 0) & (ledger.replicate >= 0))
+    groups = [np.flatnonzero(ledger.baseline == number) for number in range(design.n_baselines)]
+    if not all(len(rows) for rows in groups):
+        raise GralisError(
+            "This ledger has no ray of all features, so there is no integrated gradient to read off; explain with "
+            "plan='exhaustive', or with a larger budget."
+        )
+    if design.quadrature != "random":
+        first, weights = [rows[0] for rows in groups], design.baseline_weights
+        values = weights @ ledger.rays[first]
+        estimate = Estimate(values, np.zeros((1, len(values))), "integrated gradients", exact=True)
+        return design.allowing(estimate, weights @ node_errors(ledger, str(design.quadrature))[first])
     values, departures = np.zeros(ledger.n_features), []
-    everyone = ledger.masks.all(1) & (ledger.nodes_per_ray > 0)
-    n_rows = int(everyone.sum())
-    random_nodes = len(np.unique(ledger.sum_points(ledger.node)[everyone])) > 1
-    for number, share in enumerate(baseline_weights):
-        rays = ledger.rays[everyone & (ledger.baseline == number)]
-        k = len(rays)
-        if k == 0:
-            raise GralisError(
-                "This ledger has no ray of all features, so there is no integrated gradient to read off; explain with "
-                "plan='exhaustive', or with a larger budget."
-            )
-        if random_nodes and k >= _ENOUGH_ROWS:
+    for number, (share, rows) in enumerate(zip(design.baseline_weights, groups, strict=True)):
+        rays, k = ledger.rays[rows], len(rows)
+        if k >= _ENOUGH_ROWS:
             rays = _steadier(rays, _without_checksum(rays, rays.sum(1) - full[number]))
         values += share * rays.mean(0)
-        scale = np.sqrt(n_rows * (n_rows - 1) / (k * (k - 1))) if k > 1 else np.nan
+        scale = np.sqrt(ledger.n_rays * (ledger.n_rays - 1) / (k * (k - 1))) if k > 1 else np.nan
         # The scale is such that the rows of all baselines together give the variance of the weighted mean.
         departures.append(share * scale * (rays - rays.mean(0)))
-    rows = np.concatenate(departures)
-    squares, fourth = (rows**2).sum(0), (rows**4).sum(0)
+    together = np.concatenate(departures)
+    squares, fourth = (together**2).sum(0), (together**4).sum(0)
     carriers = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
-    return Estimate(values, rows, "integrated gradients", exact, carriers)
+    return design.allowing(Estimate(values, together, "integrated gradients", carriers=carriers), np.zeros_like(values))
 
 
 def _without_checksum(rays: Array, check: Array) -> Array:

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
-from gralis.estimators.adjusted import Steadiest
+from gralis.estimators.steadiest import Steadiest, n_folds
 from gralis.explainers.coalition_values import CoalitionValues, log_class_size
 from gralis.explainers.indices import Index
 from gralis.explainers.transform import Coalition, coalitions
 
-_MOST_FOLDS = 5
 _MOST_TERMS = 1200
 _RIDGE = 1e-6
 
@@ -88,15 +87,15 @@ def _with_surrogate(
     shares = _shares(terms, index, sets)
     trust = (counts**2).sum(1)  # these weights minimise the variance of the part that the surrogate leaves
     known = game.replicate < 0
-    n_folds = min(_MOST_FOLDS, game.n_replicates)
-    folds = np.where(known, -1, game.replicate % n_folds)
+    count = n_folds(game.n_replicates)
+    folds = np.where(known, -1, game.replicate % count)
     estimates = np.zeros((game.n_replicates, len(sets)))
     parts = np.zeros(counts.shape)
-    for fold in range(n_folds):
+    for fold in range(count):
         beta = _fit(inside, game.value, trust, folds != fold)
         left = (game.value - inside @ beta)[:, None] * counts
         parts[folds == fold] = left[folds == fold]
-        estimates[fold::n_folds] = shares @ beta + left[known].sum(0)
+        estimates[fold::count] = shares @ beta + left[known].sum(0)
     np.add.at(estimates, game.replicate[~known], parts[~known])
     estimate = Estimate.mean(estimates, method, rays=parts[~known])
     # As in `estimators.adjusted`: the fits share most of their rows, so the replicates agree a little too well.

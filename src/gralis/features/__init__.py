@@ -8,6 +8,8 @@ grid           patches of an image
 slic           superpixels of an image; `slic_ensemble` makes several segmentations
 tokens         the tokens of a text
 windows        the windows of a time series
+patches        the tokens of a layer, each on its patch of the image
+heads          the attention heads of a layer
 """
 
 from gralis.features.argument import resolve
@@ -15,6 +17,7 @@ from gralis.features.features import Features
 from gralis.features.partitions import channels, columns, coordinates, groups
 from gralis.features.regions import grid, slic, slic_ensemble
 from gralis.features.sequences import tokens, windows
+from gralis.features.transformer import heads, patches
 
 __all__ = [
     "Features",
@@ -23,6 +26,8 @@ __all__ = [
     "coordinates",
     "grid",
     "groups",
+    "heads",
+    "patches",
     "resolve",
     "slic",
     "slic_ensemble",

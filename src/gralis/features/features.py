@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gralis.arrays import Array, Shape, describe, to_numpy
+from gralis.arrays import Array, Shape, describe, length, to_numpy
 from gralis.checks import is_whole
 from gralis.errors import bad
 from gralis.features.coordinate_names import checked_names
@@ -89,8 +90,15 @@ class Features:
         jumps[self.meta.get("discrete", [])] = True  # type: ignore[call-overload]
         return jumps
 
+    @property
+    def chosen(self) -> bool:
+        """Whether the user has said which features are discrete; if not, those of an integer or boolean x are."""
+        return "discrete" in self.meta
+
     def jumping(self, which: Sequence[int | str]) -> Features:
         """The same features, some of which are discrete: a category has no values between x' and x.
+
+        No other feature is, even if x is made of integers; `jumping([])` lets all of them move.
 
         Parameters
         ----------
@@ -118,6 +126,39 @@ class Features:
                 raise bad("discrete", "Features", allowed, repr(feature))
             numbers.add(int(number))
         return replace(self, meta={**self.meta, "discrete": sorted(numbers)})
+
+    def at(self, grid: Sequence[int], cells: Sequence[int]) -> Features:
+        """The same features, each in one cell of a grid that covers the input; -1 means without a place.
+
+        It says where parts of a layer's output lie, so that `Explanation.on` and `multiscale` can bring them to the
+        input. `patches`, `tokens` and `heads` say it for the usual layers.
+
+        Parameters
+        ----------
+        grid : sequence of int
+            The sides of the grid: (h, w) for an image, (length,) for a sequence. Its cells have equal sizes and cover
+            the input.
+        cells : sequence of int
+            The number of the cell of every feature, row by row. Several features may share a cell.
+
+        Returns
+        -------
+        Features
+
+        Examples
+        --------
+        >>> from gralis.features import channels
+        >>> channels((5, 8), axis=0).at((2, 2), [-1, 0, 1, 2, 3]).meta["place"]["grid"]
+        [2, 2]
+        """
+        if not length(grid) or not all(is_whole(side, 1) for side in grid):
+            raise bad("grid", "Features.at", "the sides of the grid, whole numbers >= 1", repr(grid))
+        n_cells = math.prod(int(side) for side in grid)
+        if length(cells) != self.n_features or not all(is_whole(cell, -1, n_cells - 1) for cell in cells):
+            allowed = f"{self.n_features} whole numbers from -1 to {n_cells - 1}, one per feature"
+            raise bad("cells", "Features.at", allowed, repr(cells))
+        place = {"grid": [int(side) for side in grid], "cells": [int(cell) for cell in cells]}
+        return replace(self, meta={**self.meta, "place": place})
 
     def to_input(self, values: ArrayLike) -> tuple[NDArray[Any], ...]:
         """The values of the features on the coordinates of x: each coordinate gets the value of its feature.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def groups(
 def columns(
     names: Sequence[str],
     groups: Mapping[str, Sequence[str]] | None = None,
-    discrete: Sequence[int | str] = (),
+    discrete: Sequence[int | str] | Literal[False] | None = None,
 ) -> Features:
     """The features of a table row (n_columns,): one per column, or one per group of columns.
 
@@ -102,9 +103,9 @@ def columns(
         The names of all columns, in the order of x.
     groups : mapping of str to sequence of str, optional
         Columns that are merged into one feature, for example the columns of a one-hot code, by the name of the feature.
-    discrete : sequence of int or str, default=()
+    discrete : sequence of int or str, False or None, default=None
         The numbers or names of features that jump from x' to x, such as categories and one-hot groups. All others move
-        along the ray.
+        along the ray. None lets integer and boolean columns jump, if x has such types; False lets nothing jump.
 
     Returns
     -------
@@ -135,7 +136,7 @@ def columns(
     keys = [("group", owner[str(c)]) if str(c) in owner else (i, str(c)) for i, c in enumerate(names)]
     number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     features = Features((np.array([number[key] for key in keys]),), [name for _, name in number], "columns")
-    return features if length(discrete) == 0 else features.jumping(discrete)
+    return features if discrete is None else features.jumping([] if discrete is False else discrete)
 
 
 def channels(shape: object, axis: int = 0, names: Sequence[str] | None = None) -> Features:

@@ -28,6 +28,7 @@ from gralis.storage.json_values import plain
 __all__ = ["load", "save", "to_bytes"]
 
 KIND = "explanation"
+_ALLOWANCES = ("margin", "rounding")  # of an estimate; files of version 0.1 have neither
 
 Arrays = dict[str, NDArray[Any]]
 Meta = dict[str, Any]
@@ -67,6 +68,7 @@ def _contents(e: Explanation) -> tuple[Arrays, Meta]:
         "baseline_weights": e.baseline_weights,
         "squared_distance": e.squared_distance,
     }
+    arrays |= {name: part for name in _ALLOWANCES if (part := getattr(e.estimate, name)) is not None}
     smallest = np.min_scalar_type(e.n_features)  # 30 regions of 150 528 pixels: one byte each, not eight
     arrays |= {f"x.{i}": leaf for i, leaf in enumerate(e.endpoints.x)}
     arrays |= {f"baselines.{i}": leaf for i, leaf in enumerate(e.endpoints.baselines)}
@@ -75,6 +77,7 @@ def _contents(e: Explanation) -> tuple[Arrays, Meta]:
         "kind": KIND,
         "method": e.method,
         "exact": e.estimate.exact,
+        "model_rounding": e.design.rounding,
         "f_x": e.f_x,
         "features": _describe_features(e.features),
         "kernel": _describe_kernel(e.kernel, e.n_features, "kernel", arrays),
@@ -84,6 +87,7 @@ def _contents(e: Explanation) -> tuple[Arrays, Meta]:
         "complete": e.complete,
         "reached": e.reached,
         "price": e.price,
+        "model_doubts": list(e.model_doubts),
         "leaf_keys": e.form.keys,
         "several_leaves": e.form.several,
     }
@@ -158,7 +162,7 @@ def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
     small = {name: np.array(array) for name, array in arrays.items() if not name.startswith(("ledger.", "folded."))}
     leaf_keys = meta["leaf_keys"]
     return Explanation(
-        estimate=Estimate(small["values"], small["departures"], meta["method"], meta["exact"], small["carriers"]),
+        estimate=_estimate(meta, small),
         design=_design(meta, small),
         ledger=_ledger(arrays, meta),
         features=_features(meta["features"], small),
@@ -171,7 +175,15 @@ def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
         complete=meta["complete"],
         reached=meta["reached"],
         price=meta["price"],
+        model_doubts=tuple(meta.get("model_doubts", ())),
         form=InputForm(None if leaf_keys is None else tuple(leaf_keys), meta["several_leaves"]),
+    )
+
+
+def _estimate(meta: Meta, arrays: Arrays) -> Estimate:
+    allowances = {name: arrays[name] for name in _ALLOWANCES if name in arrays}
+    return Estimate(
+        arrays["values"], arrays["departures"], meta["method"], meta["exact"], arrays["carriers"], **allowances
     )
 
 
@@ -179,7 +191,8 @@ def _design(meta: Meta, arrays: Arrays) -> Design:
     """How the ledger is read."""
     estimator = FOLDED if "folded_kernels" in meta else by_name(meta["plan"]["estimator"])
     kernel = _kernel(meta["kernel"], "kernel", arrays)
-    return Design(kernel, arrays["squared_distance"], arrays["baseline_weights"], estimator)
+    rule, rounding = meta["plan"].get("quadrature"), meta.get("model_rounding", 0.0)
+    return Design(kernel, arrays["squared_distance"], arrays["baseline_weights"], estimator, rule, rounding)
 
 
 def _endpoints(arrays: Arrays, n_leaves: int) -> Endpoints:

@@ -5,8 +5,7 @@ shap     `to_shap` turns an explanation into a `shap.Explanation`, which shap's 
 quantus  `explain_func` is a function that quantus' metrics can call
 sklearn  `explain_row` explains one row of a data frame under a scikit-learn pipeline
 
-A module is imported when it is used for the first time, and none of them imports the package it is named after before
-one of its functions needs it.
+Each module is imported when it is used for the first time. The other package is imported only when a function needs it.
 """
 
 from importlib import import_module

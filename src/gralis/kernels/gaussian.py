@@ -13,8 +13,10 @@ from gralis.laws import Law, ProductLaw, SizeLaw
 
 __all__ = ["MOST_EXPONENT", "Gaussian", "Uniform"]
 
-#: A weight below exp(-MOST_EXPONENT) cannot be distinguished from zero. The limit keeps logarithms finite.
+#: In a law, p_j counts as at least exp(-MOST_EXPONENT), because a law works with finite logarithms. The weights pi(S)
+#: themselves have no such floor: in Algorithm 1 a weight that underflows is zero.
 MOST_EXPONENT = 700.0
+_FINITE = 1e300  # sums of exponents stay finite
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,10 @@ class Gaussian:
             return np.zeros_like(squared_distance)
         with np.errstate(over="ignore"):  # sigma^2 itself may be out of range
             exponent = squared_distance / scale / 2 / self.sigma / self.sigma
-        return np.asarray(-np.minimum(exponent, MOST_EXPONENT))
+        return np.asarray(-np.minimum(exponent, _FINITE))
 
     def bind(self, squared_distance: Array) -> Law:
-        return ProductLaw(self.log_p(squared_distance))
+        return ProductLaw(np.maximum(self.log_p(squared_distance), -MOST_EXPONENT))
 
     def log_weight(self, masks: Masks, squared_distance: Array) -> Array:
         return np.asarray(masks @ self.log_p(squared_distance))

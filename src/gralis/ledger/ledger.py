@@ -13,11 +13,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from gralis.arrays import Array, Masks
+from gralis.errors import GralisError
 from gralis.rays import PILOT, RayRequest
-from gralis.rays.quadrature import Density, thinned
+from gralis.rays.nested import nested, thinned
+from gralis.rays.quadrature import Density
 from gralis.storage.container import read_arrays, write_arrays
 
 __all__ = ["Ledger"]
+
+MOST_ENUMERATED = 20  # features; 2^20 coalitions are a million rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +88,22 @@ class Ledger:
         """Whether v(T) is known for every ray."""
         return bool(np.isfinite(self.value).all())
 
+    @cached_property
+    def enumerates(self) -> bool:
+        """Whether every coalition of every baseline has a row."""
+        n = self.n_features
+        if n > MOST_ENUMERATED or self.n_rays < 2**n - 1:
+            return False
+        codes = self.codes
+        return all(
+            len(np.unique(codes[self.baseline == number])) == 2**n - 1 for number in range(self.baseline.max() + 1)
+        )
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """The coalition of every ray as a number, with bit i set for feature i; for at most 62 features."""
+        return np.asarray(self.masks.astype(np.int64) @ (1 << np.arange(self.n_features)), dtype=np.int64)
+
     @property
     def n_features(self) -> int:
         return int(self.masks.shape[1])
@@ -110,6 +130,12 @@ class Ledger:
     def rays(self) -> Array:
         """ray_i(T) = sum over the nodes of weight * gradient_i, zero outside T; (n_rays, n_features)."""
         return self.sum_points(self.weight[:, None] * self.gradient) * self.masks
+
+    @cached_property
+    def rays_by_lemma_a(self) -> Array:
+        """The rays. Where T = {i} and v(T) is known, Lemma A says that the ray equals v(T), so no node is needed."""
+        known = (self.sizes == 1) & np.isfinite(self.value)
+        return np.where(known[:, None], self.masks * np.nan_to_num(self.value)[:, None], self.rays)
 
     def sum_points(self, rows: Array) -> Array:
         """Sum rows (n_points, ...) over the points of each ray."""
@@ -146,13 +172,25 @@ class Ledger:
         own = self.take(self.baseline == number)
         return replace(own, baseline=np.zeros_like(own.baseline))
 
+    def nested_nodes(self, rule: str) -> list[int]:
+        """The numbers of nodes for which `with_nodes` finds a rule of this name on every ray."""
+        return nested(rule, self._node_table[0][0])
+
     def with_nodes(self, rule: str, n_nodes: int) -> Ledger:
         """The same rays with fewer of their nodes, if these form a quadrature rule of the same name."""
-        has = self.nodes_per_ray > 0
-        before = int(self.nodes_per_ray.max(initial=0))
-        points = thinned(rule, before, n_nodes, int(has.sum())).ravel()
-        kept = {f.name: getattr(self, f.name)[points] for f in fields(self)[6:]}
-        return replace(self, **{**kept, "weight": kept["weight"] * (before / n_nodes)})
+        chosen, weights = thinned(rule, *self._node_table, n_nodes)
+        kept = {f.name: getattr(self, f.name)[chosen.ravel()] for f in fields(self)[6:]}
+        return replace(self, **{**kept, "weight": weights.ravel()})
+
+    @property
+    def _node_table(self) -> tuple[Array, Array]:
+        """The nodes and the weights of the rays that have points, (n_rays, n_nodes) each."""
+        counts = self.nodes_per_ray[self.nodes_per_ray > 0]
+        if not len(counts) or (counts != counts[0]).any():
+            raise GralisError(
+                "Fewer nodes can be read only if all rays have equally many nodes; explain with quadrature='fejer'."
+            )
+        return self.node.reshape(len(counts), -1), self.weight.reshape(len(counts), -1)
 
     @staticmethod
     def join(parts: Sequence[Ledger]) -> Ledger:

@@ -50,6 +50,7 @@ class BlockResult:
     ids: list[str]
     files: dict[str, bytes]
     failures: list[tuple[str, str]]  # id, reason
+    doubted: int  # inputs whose results have doubts
     seconds: float
 
 
@@ -88,7 +89,8 @@ def _packed(block: ItemBlock, ordered: Sequence[Outcome], options: ManyOptions, 
     if options.ledgers:
         files |= {ledger_name(o.id): _bytes(o.explanation) for o in ordered if o.explanation is not None}
     failures = [(outcome.id, outcome.failure) for outcome in ordered if outcome.failure is not None]
-    return BlockResult(block.number, block.ids, files, failures, seconds)
+    doubted = sum(o.explanation is not None and bool(o.explanation.doubts) for o in ordered)
+    return BlockResult(block.number, block.ids, files, failures, doubted, seconds)
 
 
 def reason_of(error: BaseException) -> str:

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from gralis.arrays import Array
-from gralis.checks import one_of, whole
+from gralis.checks import one_of, probability, whole
 from gralis.errors import GralisError, bad
 from gralis.many.moments import Moments
 from gralis.many.result import Results
@@ -31,6 +32,7 @@ from gralis.storage.json_values import plain
 __all__ = ["Importance", "global_importance"]
 
 SCHEMA = "gralis.importance/1"
+_SKEW = 4.0  # with n - 1 degrees of freedom, 20 to 40 skewed inputs cover 85 to 88 % instead of 95 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,37 @@ class Importance:
     def within(self) -> Array:
         """Cov(phi_i, sum phi) / Var(sum phi); these add up to 1."""
         return _over(self.everyone.with_total, float(self.everyone.with_total.sum()))
+
+    def half_widths(self, level: float = 0.95, *, simultaneous: bool = True) -> dict[str, Array]:
+        """The half-widths of `mean_abs` and `mean`, for the data set as a sample of many more inputs.
+
+        The variance over the inputs contains the error of each explanation, if the explanations have errors that are
+        independent of each other. In case they share their draws, the mean error of an explanation is added, which
+        also covers the bias of |phi| where phi is smaller than its error. The intervals are Student's with (n - 1) / 4
+        degrees of freedom, because attributions are often skewed.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability with which the intervals hold.
+        simultaneous : bool, default=True
+            Whether the intervals of all features hold together (by Bonferroni), or each by itself.
+
+        Returns
+        -------
+        dict from str to array of shape (n_features,)
+            "mean_abs" and "mean"; NaN for a single input.
+        """
+        share = (1 - probability(level, "level", "half_widths")) / (len(self.names) if simultaneous else 1)
+        moments, n = self.everyone, self.n_inputs
+        if n < 2:
+            return {name: np.full(len(self.names), np.nan) for name in ("mean_abs", "mean")}
+        quantile, own = float(stdtrit(max((n - 1) / _SKEW, 1.0), 1 - share / 2)), np.sqrt(moments.noise)
+        folded = np.maximum(moments.squares + n * (moments.mean**2 - moments.mean_abs**2), 0.0)
+        return {
+            "mean_abs": quantile * np.sqrt(folded / (n * (n - 1))) + own,
+            "mean": quantile * np.sqrt(moments.squares / (n * (n - 1))) + own,
+        }
 
     def merge(self, other: Importance) -> Importance:
         """The importance that one run over the inputs of both would give; the inputs themselves are not needed.
@@ -178,9 +211,12 @@ class Importance:
         order = np.argsort(-self.mean_abs, kind="stable")[:15]
         width = max([7, *(len(self.names[i]) for i in order)])
         lines = [f"{self.n_inputs} inputs, {len(self.names)} features, {len(self.classes)} classes"]
-        lines.append(f"{'feature':<{width}}  {'mean |phi|':>10}  {'mean phi':>10}  {'within':>8}  {'alone':>8}")
+        head = f"{'mean |phi|':>10}    {'+-':>7}  {'mean phi':>10}    {'+-':>7}  {'within':>8}  {'alone':>8}"
+        lines.append(f"{'feature':<{width}}  {head}")
+        half = self.half_widths()
         for i in order:
-            numbers = f"{self.mean_abs[i]:>10.4g}  {self.mean[i]:>10.4g}  {self.within[i]:>8.3g}  {self.alone[i]:>8.3g}"
+            numbers = f"{self.mean_abs[i]:>10.4g} +- {half['mean_abs'][i]:>7.2g}  {self.mean[i]:>10.4g} +- "
+            numbers += f"{half['mean'][i]:>7.2g}  {self.within[i]:>8.3g}  {self.alone[i]:>8.3g}"
             lines.append(f"{self.names[i]:<{width}}  {numbers}")
         return "\n".join(lines)
 

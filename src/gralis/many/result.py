@@ -82,6 +82,18 @@ class Results:
         """The inputs without a result, each with the reason."""
         return [failure for block in sorted(self._folder.entries) for failure in failures_of(self._folder, block)]
 
+    @property
+    def n_doubted(self) -> int:
+        """The number of inputs whose intervals may not hold, for a reason that `doubts` gives."""
+        return sum(entry.doubted for entry in self._folder.entries.values())
+
+    @property
+    def doubts(self) -> dict[str, tuple[str, ...]]:
+        """Why the intervals of an input may not hold, in sentences; only inputs with doubts are named."""
+        blocks = (block for block in sorted(self._folder.entries) if self._folder.entries[block].doubted)
+        rows = (row for block in blocks for row in _read(self._folder, "inputs", block).to_pylist())
+        return {row["input"]: tuple(row["doubts"].split("\n")) for row in rows if row["doubts"] is not None}
+
     def parts(self, table: str) -> Iterator[Any]:
         """One table block by block, so that the memory does not grow with the data set.
 
@@ -103,7 +115,7 @@ class Results:
         return arrow().concat_tables([empty("values"), *self.parts("values")])
 
     def inputs_table(self) -> Any:
-        """One row per input, as a pyarrow table: residual, certificate, cost and provenance, or why it failed."""
+        """One row per input, as a pyarrow table: residual, certificate, cost, doubts and more, or why it failed."""
         return arrow().concat_tables([empty("inputs"), *self.parts("inputs")])
 
     def explanation(self, item_id: object) -> Explanation:
@@ -132,7 +144,8 @@ class Results:
 
     def __repr__(self) -> str:
         failed = f", {self.n_failures} of them without a result (see .failures)" if self.n_failures else ""
-        return f"Results of {len(self)} inputs in {self.path}{failed}"
+        doubted = f", {self.n_doubted} of them with doubts (see .doubts)" if self.n_doubted else ""
+        return f"Results of {len(self)} inputs in {self.path}{failed}{doubted}"
 
 
 def failures_of(folder: ResultsFolder, block: int) -> list[Failure]:

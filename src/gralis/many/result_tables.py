@@ -18,9 +18,10 @@ from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
 from gralis.storage.json_values import plain
 
-__all__ = ["SCHEMA", "Outcome", "arrow", "empty", "pack", "unpack", "written"]
+__all__ = ["OLDER_SCHEMAS", "SCHEMA", "Outcome", "arrow", "empty", "pack", "unpack", "written"]
 
-SCHEMA = "gralis.many/1"
+SCHEMA = "gralis.many/2"
+OLDER_SCHEMAS = ("gralis.many/1",)
 _KEY = b"gralis.schema"
 _VALUES = {"input": "string", "feature": "int32", "name": "string", "phi": "f8", "stderr": "f8", "half_width": "f8"}
 _INPUTS = {
@@ -45,6 +46,7 @@ _INPUTS = {
     "n_forwards": "int64",
     "n_rays": "int64",
     "provenance": "string",  # JSON
+    "doubts": "string",  # why the intervals may not hold, one sentence on each line; null if nothing objects
 }
 
 
@@ -85,8 +87,7 @@ def pack(outcomes: Sequence[Outcome], level: float, *, residuals: bool) -> tuple
         row: dict[str, Any] = {"input": outcome.id, "label": outcome.label, "failure": outcome.failure}
         row = {name: text if text is None else written(text) for name, text in row.items()}
         if explanation is not None:
-            certificate = explanation.certificate(1 - level)
-            half_widths = certificate.half_widths
+            certificate, half_widths = explanation.certificate(1 - level), explanation.half_widths(level)
             row |= _about(explanation, residuals) | {
                 "certificate": float(half_widths.max()),
                 "certificate_sum": certificate.aggregate,
@@ -122,6 +123,7 @@ def _about(e: Explanation, residuals: bool) -> dict[str, Any]:
         "n_forwards": e.cost.n_forwards,
         "n_rays": e.cost.n_rays,
         "provenance": json.dumps(plain({**e.provenance, "plan": e.plan})),
+        "doubts": written("\n".join(e.doubts)) or None,
     }
     if residuals:
         parts = e.residual
@@ -146,13 +148,21 @@ def unpack(content: bytes, name: str, table: str) -> Any:
     return _READERS[version](read, name, table)
 
 
-def _read_1(read: Any, name: str, table: str) -> Any:
+def _read_2(read: Any, name: str, table: str) -> Any:
     if not read.schema.equals(_schema(_VALUES if table == "values" else _INPUTS)):
         raise GralisError(f"{name} does not have the columns of a {table} table of {SCHEMA}; it may be altered.")
     return read
 
 
-_READERS = {SCHEMA: _read_1}
+def _read_1(read: Any, name: str, table: str) -> Any:
+    """A table from before there were doubts."""
+    if table == "inputs" and "doubts" not in read.schema.names:
+        pa = arrow()
+        read = read.append_column("doubts", pa.nulls(len(read), pa.string()))
+    return _read_2(read, name, table).replace_schema_metadata({_KEY: SCHEMA.encode()})
+
+
+_READERS = {SCHEMA: _read_2, "gralis.many/1": _read_1}
 
 
 def empty(table: str) -> Any:

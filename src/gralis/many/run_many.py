@@ -140,7 +140,7 @@ def explain_many(
         def keep(result: BlockResult) -> None:
             if strict:
                 _stop_at([Failure(*failure) for failure in result.failures])
-            folder.commit(result.block, result.ids, len(result.failures), result.seconds, result.files)
+            folder.commit(result.block, result.ids, len(result.failures), result.seconds, result.files, result.doubted)
             progress.add(len(result.ids), len(result.failures))
 
         run_blocks(model, every, unfinished(), keep)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from gralis.errors import GralisError
-from gralis.many.result_tables import SCHEMA
+from gralis.many.result_tables import OLDER_SCHEMAS, SCHEMA
 from gralis.storage.folder import Entry, RunFolder, hashed_name, warn
 
 __all__ = ["ResultsFolder", "ledger_name", "table_name"]
@@ -30,6 +30,7 @@ class ResultsFolder(RunFolder):
     """The finished blocks by their number."""
 
     schema = SCHEMA
+    older_schemas = OLDER_SCHEMAS
     folders = ("values", "inputs", "ledgers")
     file_names = re.compile(r"(values|inputs)/\d{8}\.parquet|ledgers/[0-9a-f]{32}\.gralis")
 

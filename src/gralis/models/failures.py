@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from gralis.errors import GralisError, ModelError
-from gralis.models.points import shapes
+from gralis.models.points import leaves, shapes
 from gralis.models.protocol import Points
 
 __all__ = ["full_name", "kind", "out_of_memory", "report_failure"]
@@ -50,4 +50,11 @@ def report_failure(culprit: str, points: Points, advice: str = "") -> Iterator[N
             raise
         text = (str(error).strip().splitlines() or ["(no text)"])[0]
         sentence = f"{culprit} raised {type(error).__name__} on points of shape {shapes(points)}: {text}"
-        raise ModelError(f"{sentence} {advice}".rstrip()) from error
+        raise ModelError(f"{sentence} {advice or _batch_advice(points)}".rstrip()) from error
+
+
+def _batch_advice(points: Points) -> str:
+    """What to do if every input has a first axis of one, which is often the batch axis of other libraries."""
+    if not all(leaf.ndim > 2 and leaf.shape[1] == 1 for leaf in leaves(points)):
+        return ""
+    return "(x is one input without a batch axis; if its first axis is a batch axis, give x[0].)"

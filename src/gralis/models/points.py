@@ -53,10 +53,10 @@ def require_like(gradients: Points, points: Points) -> None:
 
 
 def require_floating(points: Points) -> None:
-    """Every leaf must be floating point, because a ray is a straight line between two inputs."""
-    for leaf in leaves(points):
-        if not leaf.is_floating_point():
-            raise GralisError(
-                f"An input of dtype {leaf.dtype} cannot move along a ray, so it has no gradient; explain from its "
-                "embedding with layer=..., or close over it in a function if it stays constant."
-            )
+    """A leaf must be floating point to have a gradient; beside such a leaf there may be integers, which jump."""
+    if not any(leaf.is_floating_point() for leaf in leaves(points)):
+        dtype = leaves(points)[0].dtype
+        raise GralisError(
+            f"An input of dtype {dtype} cannot move along a ray, so it has no gradient; explain from its embedding "
+            "with layer=..., or close over it in a function if it stays constant."
+        )

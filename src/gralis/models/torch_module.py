@@ -111,7 +111,9 @@ class TorchModel(OutputModel):
         require_floating(points)
         values, gradients = [], []
         with self.session(), torch.inference_mode(False), torch.enable_grad():
-            inputs = [self._placed(leaf, copy=leaf.is_inference()).requires_grad_() for leaf in leaves(points)]
+            inputs = [self._placed(leaf, copy=leaf.is_inference()) for leaf in leaves(points)]
+            for leaf in inputs:
+                leaf.requires_grad_(leaf.is_floating_point())
             # A leaf may not be written in place and still have a gradient; its clone may (first layer ReLU(inplace)).
             outputs = self._outputs(rebuild(points, [leaf.clone() for leaf in inputs]))
             for number, target in enumerate(targets, start=1):
@@ -125,18 +127,16 @@ class TorchModel(OutputModel):
         if not value.requires_grad:
             raise self._detached()
         with report_failure(f"The backward pass of {self.name}", points):
+            moving = [leaf for leaf in inputs if leaf.requires_grad]  # integers jump
             gradients: tuple[Tensor | None, ...] = torch.autograd.grad(
-                value, inputs, torch.ones_like(value), allow_unused=True, retain_graph=keep
+                value, moving, torch.ones_like(value), allow_unused=True, retain_graph=keep
             )
         if all(gradient is None for gradient in gradients):
             raise self._detached()
-        return rebuild(
-            points,
-            [
-                torch.zeros_like(leaf, requires_grad=False) if gradient is None else gradient
-                for leaf, gradient in zip(inputs, gradients, strict=True)
-            ],
-        )
+        of_leaf = dict(zip(map(id, moving), gradients, strict=True))
+        found = [(leaf, of_leaf.get(id(leaf))) for leaf in inputs]
+        zero = [torch.zeros(leaf.shape, dtype=value.dtype, device=leaf.device) if g is None else g for leaf, g in found]
+        return rebuild(points, zero)
 
     def session(self) -> AbstractContextManager[None]:
         """Eval mode and frozen parameters until the last open session of the module ends; warns if it was training."""

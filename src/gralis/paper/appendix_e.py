@@ -14,8 +14,12 @@ import numpy as np
 from gralis.api.explain import explain
 from gralis.kernels import Uniform
 from gralis.paper import rational
-from gralis.paper.claim_row import ClaimRow, equal, exceeds, near
+from gralis.paper.claim_row import ClaimRow, arithmetic, collect, equal, exceeds, near
 from gralis.paper.rational import Polynomial, subsets
+from gralis.results.explanation import Explanation
+from gralis.scales import minimum_variance
+from gralis.sobol import Sensitivity, sensitivity
+from gralis.sobol import hoeffding as at_point
 
 TOY = Polynomial.multilinear(3, {(0,): 2, (1,): 3, (2,): 1, (0, 1): 4, (0, 2): -1, (1, 2): 2})
 X, BASE = (Fraction(1),) * 3, (Fraction(0),) * 3
@@ -26,9 +30,10 @@ _SHAPLEY = (Fraction(7, 2), Fraction(6), Fraction(3, 2))
 
 
 def rows() -> list[ClaimRow]:
-    return [*_attributions(), *_interactions(), *_hoeffding(), *_levels(), *_library()]
+    return collect(_attributions, _interactions, _hoeffding, _levels, _library)
 
 
+@arithmetic
 def _attributions() -> list[ClaimRow]:
     v, phi = TOY.game(X, BASE), rational.gralis(TOY, X, BASE)
     m, shapley = rational.moebius(v), rational.endpoint(v, 3)
@@ -53,6 +58,7 @@ def _attributions() -> list[ClaimRow]:
     ]
 
 
+@arithmetic
 def _interactions() -> list[ClaimRow]:
     v = TOY.game(X, BASE)
     m, pairs = rational.moebius(v), list(combinations(range(3), 2))
@@ -77,6 +83,7 @@ def hoeffding(F: Polynomial) -> dict[frozenset[int], Polynomial]:
     return terms
 
 
+@arithmetic
 def _hoeffding() -> list[ClaimRow]:
     terms = hoeffding(TOY)
     variance = TOY.times(TOY).mean() - TOY.mean() ** 2
@@ -91,6 +98,7 @@ def _hoeffding() -> list[ClaimRow]:
     ]
 
 
+@arithmetic
 def _levels() -> list[ClaimRow]:
     spread = (Fraction(1), Fraction(4), Fraction(1, 4))
     precision = [1 / s for s in spread]
@@ -111,12 +119,56 @@ def _variance(weights: list[Fraction], spread: tuple[Fraction, ...]) -> Fraction
 
 
 def _library() -> list[ClaimRow]:
-    """The same numbers from `explain`, in floating point."""
+    """The same numbers from the library, in floating point."""
     explanation = explain(TOY.of_rows, np.ones(3), kernel=Uniform(), plan="exhaustive", budget=None)
-    pairs = explanation.interactions(2)
+    rows = explanation.ledger.require_rows("Lemma A")
+    box = [(0.0, 1.0)] * 3
+    half = np.array([1.0, 4.0, 0.25])
+    terms = hoeffding(TOY)
     return [
-        near("explain: phi", _PHI, explanation.values),
-        near("explain: Shapley values from the same ledger", _SHAPLEY, explanation.shapley().values),
-        near("explain: interactions from the same ledger", (4, -1, 2), [pairs[0, 1], pairs[0, 2], pairs[1, 2]]),
-        near("explain: joint-path part of the residual", Fraction(5, 2), explanation.residual.path.value),
+        near("explain: F(x) - F(x')", 11, lambda: explanation.delta),
+        near("explain: phi", _PHI, lambda: explanation.values),
+        near("explain: Moebius coefficients", (2, 3, 1, 4, -1, 2, 0), lambda: list(explanation.moebius(3).values())),
+        near("explain: sum of each ray minus v(T)", [0] * 7, lambda: rows.rays.sum(1) - rows.value, "Lemma A"),
+        near("explain: Shapley values from the same ledger", _SHAPLEY, lambda: explanation.shapley().values),
+        near("explain: interactions from the same ledger", (4, -1, 2), lambda: _pairs(explanation)),
+        near("explain: joint-path part of the residual", Fraction(5, 2), lambda: explanation.residual.path.value),
+        near(
+            "sensitivity: E F, Var F",
+            (Fraction(17, 4), Fraction(209, 48)),
+            lambda: _moments(sensitivity(TOY.of_rows, box)),
+        ),
+        near(
+            "sensitivity: Sobol indices",
+            [Fraction(k, 209) for k in (49, 144, 9)],
+            lambda: sensitivity(TOY.of_rows, box).first,
+            "Thm. sobol",
+        ),
+        near(
+            "hoeffding: f_T(x), up to three features",
+            [terms[t](X) for t in _ORDER],
+            lambda: list(at_point(TOY.of_rows, [1.0] * 3, box, max_order=3).terms.values()),
+            "Thm. anova",
+        ),
+        near(
+            "minimum_variance: weights for variances 1, 4, 1/4",
+            [Fraction(k, 21) for k in (4, 1, 16)],
+            lambda: minimum_variance(half, "inverse-variance"),
+            "Thm. ms",
+        ),
+        near(
+            "minimum_variance: their variance",
+            Fraction(4, 21),
+            lambda: float(minimum_variance(half) ** 2 @ half),
+            "Thm. ms",
+        ),
     ]
+
+
+def _pairs(explanation: Explanation) -> list[float]:
+    found = explanation.interactions(2)
+    return [found[pair] for pair in combinations(range(3), 2)]
+
+
+def _moments(found: Sensitivity) -> tuple[float, float]:
+    return found.mean, found.variance

@@ -11,10 +11,12 @@ from torch import Tensor, nn
 from gralis import canonical
 from gralis.api.explain import explain
 from gralis.arrays import Array
+from gralis.baselines import sample
 from gralis.kernels import Gaussian, Uniform
 from gralis.paper.axiom_cases import N_FEATURES, AxiomCase, axiom_case, exchangeable
 from gralis.paper.claim_row import ClaimRow, at_most, exceeds, near, vanishes
-from gralis.paper.networks import FunctionModule
+from gralis.paper.networks import FunctionModule, network, point
+from gralis.paper.rational import subsets
 
 _MODELS = 8
 _SOURCE = "Tab. axioms, notes"
@@ -29,6 +31,12 @@ def rows() -> list[ClaimRow]:
         vanishes("Linearity, GradCAM: without its ReLU", max(map(_no_relu, range(_MODELS))), _SOURCE),
         *_centres(),
         *_interactions(),
+        vanishes("Gap 1, GRALIS: phi over a sample of baselines is their mean", max(map(_averaged, range(3))), _SOURCE),
+        vanishes(
+            "Gap 3, GRALIS: joint-path part of the residual = sum of m(T) (1 - 1/|T|)",
+            max(map(_missing, range(3))),
+            _SOURCE,
+        ),
     ]
 
 
@@ -98,3 +106,22 @@ def _centres() -> list[ClaimRow]:
 def _interactions() -> list[ClaimRow]:
     explanation = explain(lambda z: z[:, 0] * z[:, 1] + z[:, 2], np.ones(3), plan="exhaustive", budget=None)
     return [near("Interactions, SHAP and GRALIS: from the same v(T)", 1.0, explanation.interactions(2)[0, 1], _SOURCE)]
+
+
+def _averaged(seed: int) -> float:
+    """Five baselines in one explanation against the mean of the five triples."""
+    f, x = network(seed, N_FEATURES), point(seed, N_FEATURES)
+    rows = np.random.default_rng([seed, 11]).standard_normal((5, N_FEATURES))
+    together = explain(f, x, baseline=sample(rows), plan="exhaustive", budget=None, n_nodes=16).values
+    apart = [canonical.gralis(f, x, baseline=row, n_nodes=16).attribution() for row in rows]
+    return float(np.abs(together - np.mean(apart, axis=0)).max())
+
+
+def _missing(seed: int) -> float:
+    """The residual's part for the joint path against the Moebius coefficients of v, summed set by set."""
+    f, x = network(seed, N_FEATURES), point(seed, N_FEATURES)
+    sets = subsets(range(N_FEATURES))
+    at = {t: float(f(torch.from_numpy(x * np.isin(np.arange(N_FEATURES), list(t)))[None])[0]) for t in sets}
+    m = {t: sum((-1) ** (len(t) - len(s)) * at[s] for s in sets if s <= t) for t in sets if t}
+    lost = float(sum(value * (1 - 1 / len(t)) for t, value in m.items()))
+    return abs(float(explain(f, x, plan="exhaustive", budget=None).residual.path.value) - lost)

@@ -15,7 +15,7 @@ from gralis.arrays import Array
 from gralis.canonical import Triple
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.laws import all_masks
-from gralis.paper.claim_row import ClaimRow, equal, exceeds, near, vanishes
+from gralis.paper.claim_row import ClaimRow, collect, equal, exceeds, near, vanishes
 from gralis.paper.networks import Function, conv_net, image, network, point
 
 _N, _MODELS, _NODES = 4, 6, 8
@@ -33,7 +33,7 @@ _TRIPLES: dict[str, Callable[[Function, Array], Triple]] = {
 
 
 def rows() -> list[ClaimRow]:
-    return [*_methods(), *_weights(), *_unique(), *_linear(), *_map()]
+    return collect(_methods, _weights, _unique, _linear, _map)
 
 
 def _methods() -> list[ClaimRow]:

@@ -13,7 +13,7 @@ from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.laws import all_masks
 from gralis.models.points import leaves
 from gralis.models.protocol import Points
-from gralis.paper.claim_row import ClaimRow, at_most, equal, vanishes
+from gralis.paper.claim_row import ClaimRow, at_most, collect, equal, vanishes
 from gralis.paper.networks import Function, conv_net, image, network, point
 from gralis.paper.rational import without
 
@@ -44,7 +44,7 @@ class Counting:
 
 
 def rows() -> list[ClaimRow]:
-    return [*_exact(), *_sampled(), *_peers(), *_reuse()]
+    return collect(_exact, _sampled, _peers, _reuse)
 
 
 def _model(n: int = _N) -> Counting:

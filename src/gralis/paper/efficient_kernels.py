@@ -11,15 +11,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from gralis.paper.claim_row import ClaimRow, equal, exceeds
-from gralis.paper.rational import Coalition, largest, shapley_weight, subsets, without
+from gralis.api.explain import explain
+from gralis.arrays import Array
+from gralis.kernels import MaskKernel
+from gralis.paper.claim_row import ClaimRow, arithmetic, collect, equal, exceeds, near
+from gralis.paper.rational import Coalition, Polynomial, endpoint, largest, shapley_weight, subsets, without
 
 _TRIALS = 100
 Table = Mapping[Coalition, Fraction]
 
 
 def rows() -> list[ClaimRow]:
-    return [*_numerator(), *_two_features()]
+    return collect(_numerator, _two_features, _library)
 
 
 def coefficients(n: int, kernel: Table, *, normalised: bool) -> dict[Coalition, Fraction]:
@@ -45,6 +48,7 @@ def random_kernel(rng: np.random.Generator, n: int) -> dict[Coalition, Fraction]
     return {t: Fraction(int(rng.integers(1, 12)), int(rng.integers(1, 12))) for t in subsets(range(n))}
 
 
+@arithmetic
 def _numerator() -> list[ClaimRow]:
     rng = np.random.default_rng(0)
     kept, formula = 0, []
@@ -67,6 +71,7 @@ def _numerator() -> list[ClaimRow]:
     ]
 
 
+@arithmetic
 def _two_features() -> list[ClaimRow]:
     empty, first, second, both = subsets(range(2))
     example = {empty: Fraction(1), first: Fraction(2), second: Fraction(1, 2), both: Fraction(1)}
@@ -88,4 +93,43 @@ def _two_features() -> list[ClaimRow]:
         ),
         equal("n = 2: kept for every game if and only if a^2 = bc, 100 kernels", True, all(agree), source),
         exceeds("n = 2: a Gaussian kernel breaks it, 1 - coefficient of v(F)", 0.0, float(missing), source),
+    ]
+
+
+def _library() -> list[ClaimRow]:
+    """The endpoint form of the library under kernels given as functions of masks."""
+    table = {0: Fraction(1), 1: Fraction(2), 2: Fraction(1, 2), 3: Fraction(1)}
+    curved = Polynomial({(1, 2): Fraction(3), (2, 0): Fraction(-2), (0, 1): Fraction(5), (1, 1): Fraction(1)})
+    game = curved.game((Fraction(1),) * 2, (Fraction(0),) * 2)
+    p = (Fraction(1, 2), Fraction(2, 3))
+    gaussian = {0: Fraction(1), 1: p[0], 2: p[1], 3: p[0] * p[1]}
+
+    def values(weights: Mapping[int, Fraction]) -> Array:
+        kernel = MaskKernel(lambda masks: np.array([float(weights[int(code)]) for code in masks @ np.array([1, 2])]))
+        return explain(curved.of_rows, np.ones(2), plan="endpoint", kernel=kernel, budget=None).values
+
+    def predicted(weights: Mapping[int, Fraction]) -> list[Fraction]:
+        return endpoint(game, 2, lambda s: weights[sum(j + 1 for j in s)])
+
+    source = "Rem. normalized-incompatibility"
+    return [
+        near("explain, pi = 1, 2, 1/2: phi in the endpoint form", predicted(table), lambda: values(table), source),
+        near(
+            "explain, pi = 1, 2, 1/2: their sum is F(x) - F(x')",
+            game[frozenset({0, 1})],
+            lambda: values(table).sum(),
+            source,
+        ),
+        near(
+            "explain, a Gaussian kernel: phi in the endpoint form",
+            predicted(gaussian),
+            lambda: values(gaussian),
+            source,
+        ),
+        exceeds(
+            "explain, a Gaussian kernel: how far the sum is off",
+            0.1,
+            lambda: abs(values(gaussian).sum() - float(game[frozenset({0, 1})])),
+            source,
+        ),
     ]

@@ -28,7 +28,7 @@ from gralis.arrays import Array
 from gralis.kernels import Gaussian, Uniform
 from gralis.laws import all_masks
 from gralis.paper import appendix_e, rational, theorems
-from gralis.paper.claim_row import ClaimRow, equal, exceeds, vanishes
+from gralis.paper.claim_row import ClaimRow, arithmetic, collect, equal, exceeds, vanishes
 from gralis.paper.efficient_kernels import efficient
 from gralis.paper.networks import network, point
 from gralis.paper.rational import Coalition, Polynomial, largest, shapley_weight, subsets, without
@@ -38,9 +38,10 @@ _X, _BASE = theorems.X, theorems.BASE
 
 
 def rows() -> list[ClaimRow]:
-    return [*_any_function(), *_relu(), *_split(), *_common_law(), *_efficient_kernels(), *_hoeffding()]
+    return collect(_any_function, _relu, _split, _common_law, _efficient_kernels, _hoeffding)
 
 
+@arithmetic
 def _any_function() -> list[ClaimRow]:
     by_size, by_moebius, sized = [], [], []
     pi = [Fraction(1), Fraction(2, 3), Fraction(1, 5), Fraction(7, 2)]
@@ -68,6 +69,7 @@ def _any_function() -> list[ClaimRow]:
     ]
 
 
+@arithmetic
 def _relu() -> list[ClaimRow]:
     """The rays of a ReLU network with one hidden layer are known exactly: each unit is active on one interval of a."""
     n, rng = 5, np.random.default_rng(0)
@@ -139,6 +141,7 @@ def _product(numbers: tuple[int, ...]) -> rational.RationalKernel:
     return lambda s: prod((Fraction(numbers[j], 5) for j in s), start=Fraction(1))
 
 
+@arithmetic
 def _common_law() -> list[ClaimRow]:
     numbers = (1, 3, 4, 2)
     pi = _product(numbers)
@@ -173,6 +176,7 @@ def drawn_one_by_one(r: tuple[Fraction, ...]) -> dict[Coalition, Fraction]:
     return {s: met[s] / (shapley_weight(n, len(s)) * left[s]) if left[s] else Fraction(1) for s in met}
 
 
+@arithmetic
 def _efficient_kernels() -> list[ClaimRow]:
     rng = np.random.default_rng(0)
     kept, disturbed, inverse, excess = [], [], [], []
@@ -196,6 +200,7 @@ def _efficient_kernels() -> list[ClaimRow]:
     ]
 
 
+@arithmetic
 def _hoeffding() -> list[ClaimRow]:
     """Inputs and baselines are uniform on {0, 1, 2}^3, a product law with finite support, so every mean is a sum."""
     n, F = 3, theorems.curved(2, 3)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gralis.paper.claim_row import ClaimRow, equal
+from gralis.paper.claim_row import ClaimRow, arithmetic, collect, equal
 
 Corner = tuple[Fraction, Fraction]
 
@@ -25,6 +25,11 @@ _STAIRCASES = 200
 
 
 def rows() -> list[ClaimRow]:
+    return collect(_attributions)
+
+
+@arithmetic
+def _attributions() -> list[ClaimRow]:
     rng = np.random.default_rng(0)
     shares = [attribution(_staircase(rng)) for _ in range(_STAIRCASES)]
     inside = all(0 <= a <= 1 and a + b == 1 for a, b in shares)

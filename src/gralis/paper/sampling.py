@@ -8,10 +8,13 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from gralis.api.explain import explain
 from gralis.arrays import Array
-from gralis.certificates.paper import numerator_bound, ratio_bound
-from gralis.paper.claim_row import ClaimRow, at_most, exceeds, near
+from gralis.certificates import numerator_bound, ratio_bound
+from gralis.paper.claim_row import ClaimRow, arithmetic, at_most, collect, exceeds, near, vanishes
 
 _X = np.array([0.8, -0.6, 0.5])
 _SIGMA = 0.7
@@ -22,7 +25,7 @@ _RUNS, _M, _K, _DELTA = 4000, 20, 4, 0.1
 
 
 def rows() -> list[ClaimRow]:
-    return [*_quadrature(), *_bounds(), *_ratio()]
+    return collect(_quadrature, _rules, _bounds, _ratio)
 
 
 def gradient(z: Array) -> Array:
@@ -47,6 +50,7 @@ def _midpoint(k: int) -> Array:
     return conditioned((np.arange(k) + 0.5) / k, np.full(k, 1 / k))
 
 
+@arithmetic
 def _quadrature() -> list[ClaimRow]:
     true, distance = _gauss(), np.abs(_X)
     ks = (4, 8, 16, 32)
@@ -66,6 +70,30 @@ def _quadrature() -> list[ClaimRow]:
         near("order of the midpoint rule: error / 2^p for twice k", 2.0, rate, "Thm. mc", within=0.05),
         at_most("endpoint-rule error / its bound", 1.0, coarse, "Rem. riemann-fallback"),
         near("order of the endpoint rule", 1.0, slow, "Rem. riemann-fallback", within=0.05),
+    ]
+
+
+def _rules() -> list[ClaimRow]:
+    """The same orders, measured on the rays of the library: the largest error over all rays, halved nodes to nodes."""
+
+    def model(z: Tensor) -> Tensor:
+        return torch.sin(z.sum(1)) + z[:, 0] * z[:, 1]
+
+    def error(rule: str, k: int) -> float:
+        run = explain(model, _X, plan="exhaustive", budget=None, quadrature=rule, n_nodes=k, coalition_values=False)
+        found = run.ledger.require_rows("the orders")
+        codes = found.masks @ (1 << np.arange(_N))
+        return float(np.abs(found.rays - _gauss()[codes]).max())
+
+    def order(rule: str) -> float:
+        return float(np.log2(error(rule, 16) / error(rule, 32)))
+
+    return [
+        near("explain: order of the midpoint rule", 2.0, lambda: order("midpoint"), "Thm. mc", within=0.05),
+        near(
+            "explain: order of the endpoint rule", 1.0, lambda: order("riemann"), "Rem. riemann-fallback", within=0.05
+        ),
+        vanishes("explain: 12 Gauss-Legendre nodes, error", lambda: error("gauss-legendre", 12), "Thm. mc"),
     ]
 
 
@@ -118,6 +146,7 @@ def _slack(joint: Array, n_hat: Array, z_hat: Array) -> float:
     return float(joint.sum() / np.quantile(np.abs(totals - totals.mean()), 0.95))
 
 
+@arithmetic
 def _ratio() -> list[ClaimRow]:
     top, bottom = _per_order(_gauss())
     phi, flat = top.mean(0) / bottom.mean(0), (top / bottom).mean(0)

@@ -11,7 +11,7 @@ import numpy as np
 from gralis.api.explain import explain
 from gralis.kernels import Gaussian, Uniform
 from gralis.paper import rational
-from gralis.paper.claim_row import ClaimRow, equal, exceeds, near, vanishes
+from gralis.paper.claim_row import ClaimRow, arithmetic, collect, equal, exceeds, near, vanishes
 from gralis.paper.networks import network, point
 from gralis.paper.rational import Polynomial, largest, subsets, without
 
@@ -22,7 +22,7 @@ BASE = tuple(Fraction(k, 4) for k in (1, 0, -3, 2))
 
 
 def rows() -> list[ClaimRow]:
-    return [*_completeness(), *_multilinear(), *_interactions(), *_kernel_limits(), *_affine(), *_levels(), *_reuse()]
+    return collect(_completeness, _multilinear, _library, _interactions, _kernel_limits, _affine, _levels, _reuse)
 
 
 def multilinear(seed: int, n: int = _N) -> Polynomial:
@@ -37,6 +37,7 @@ def curved(seed: int, n: int = _N) -> Polynomial:
     return Polynomial.random(np.random.default_rng([seed, 4]), n)
 
 
+@arithmetic
 def _completeness() -> list[ClaimRow]:
     sums = [sum(rational.shapley_weight(n, len(s)) for s in without(n, 0)) for n in range(1, 11)]
     gaps, lemma = [], []
@@ -55,6 +56,7 @@ def _completeness() -> list[ClaimRow]:
     ]
 
 
+@arithmetic
 def _multilinear() -> list[ClaimRow]:
     deficit, shares, classic = [], [], []
     for seed in range(_MODELS):
@@ -78,6 +80,59 @@ def _multilinear() -> list[ClaimRow]:
         equal("phi_i = sum of m(T) / |T|^2, largest difference", 0, largest(shares), "Cor. siv-gralis-relation"),
         equal("Sh_i = sum of m(T) / |T|, largest difference", 0, largest(classic), "Cor. siv-gralis-relation"),
         equal("F = ab: phi = (ab/2) p2 / (1 + p2), (ab/2) p1 / (1 + p1)", predicted, phi, "Rem. symmetry-break"),
+    ]
+
+
+def _library() -> list[ClaimRow]:
+    """The statements on multilinear and on curved F: the library against the Moebius coefficients."""
+    sums, shares, classic, lemma, by_size, scale = [], [], [], [], [], 0.0
+    for seed in range(2):
+        for F in (multilinear(seed), curved(seed)):
+            run = explain(
+                F.of_rows,
+                np.array(X, float),
+                baseline=np.array(BASE, float),
+                plan="exhaustive",
+                budget=None,
+                kernel=Uniform(),
+            )
+            v, rows = F.game(X, BASE), run.ledger.require_rows("Lemma A")
+            m = {t: float(value) for t, value in rational.moebius(v).items() if t}
+            scale = max(scale, max(abs(float(value)) for value in v.values()))
+            lemma.append(np.abs(rows.rays.sum(1) - rows.value).max())
+            sums.append(run.values.sum() - sum(value / len(t) for t, value in m.items()))
+            means = [[float(v[t]) for t in v if len(t) == size] for size in range(1, _N + 1)]
+            by_size.append(run.values.sum() - sum(np.mean(each) / size for size, each in enumerate(means, 1)))
+            classic += [
+                float(run.shapley().values[i]) - sum(c / len(t) for t, c in m.items() if i in t) for i in range(_N)
+            ]
+            if multilinear(seed) == F:
+                shares += [
+                    float(run.values[i]) - sum(c / len(t) ** 2 for t, c in m.items() if i in t) for i in range(_N)
+                ]
+    a, b = 3.0, 5.0
+    p = [np.exp(-(c**2) / (2 * 16)) for c in (a, b)]
+    product = explain(lambda z: z[:, 0] * z[:, 1], np.array([a, b]), kernel=Gaussian(4.0, "euclidean"), budget=None)
+    return [
+        vanishes("explain: sum of a ray = v(T), relative", max(lemma) / scale, "Lemma A"),
+        vanishes(
+            "explain: sum of phi = sum of m(T) / |T|, relative", np.abs(sums).max() / scale, "Cor. mobius-correction"
+        ),
+        vanishes(
+            "explain: sum of phi = sum of vbar_t / t, relative", np.abs(by_size).max() / scale, "Rem. mobius-scope"
+        ),
+        vanishes(
+            "explain: phi_i = sum of m(T) / |T|^2, relative", np.abs(shares).max() / scale, "Cor. siv-gralis-relation"
+        ),
+        vanishes(
+            "explain: Sh_i = sum of m(T) / |T|, relative", np.abs(classic).max() / scale, "Cor. siv-gralis-relation"
+        ),
+        near(
+            "explain, F = ab: phi = (ab/2) p2 / (1 + p2), (ab/2) p1 / (1 + p1)",
+            [a * b / 2 * q / (1 + q) for q in p[::-1]],
+            lambda: product.values,
+            "Rem. symmetry-break",
+        ),
     ]
 
 
@@ -113,6 +168,7 @@ def _kernel_limits() -> list[ClaimRow]:
     ]
 
 
+@arithmetic
 def _affine() -> list[ClaimRow]:
     """With inputs uniform on [0, 1] and the baseline at their mean, phi_i is the Hoeffding term for every kernel."""
     slope = (Fraction(2), Fraction(-3), Fraction(1, 2))
@@ -146,6 +202,7 @@ def _affine() -> list[ClaimRow]:
     ]
 
 
+@arithmetic
 def _levels() -> list[ClaimRow]:
     covariance = np.array([[1.0, 0.5, 0.1], [0.5, 4.0, 0.2], [0.1, 0.2, 0.25]])
     inverse = np.linalg.inv(covariance) @ np.ones(3)

@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from gralis.paper.claim_row import ClaimRow, shown
+from gralis.paper.not_checked import NOT_CHECKED
 
 __all__ = ["Section", "Verification"]
 
@@ -69,6 +70,11 @@ class Verification:
         """The rows that do not hold."""
         return tuple(row for row in self.rows if not row.holds)
 
+    @property
+    def arithmetic(self) -> tuple[ClaimRow, ...]:
+        """The rows that do not call the library: they check statements of the paper."""
+        return tuple(row for row in self.rows if not row.library)
+
     def to_dict(self) -> dict[str, Any]:
         """The whole table as plain values, ready for JSON."""
         sections = [
@@ -82,13 +88,21 @@ class Verification:
                         "predicted": shown(row.predicted),
                         "computed": shown(row.computed),
                         "holds": row.holds,
+                        "library": row.library,
                     }
                     for row in section.rows
                 ],
             }
             for section in self.sections
         ]
-        return {"holds": self.holds, "n_rows": len(self.rows), "seconds": self.seconds, "sections": sections}
+        return {
+            "holds": self.holds,
+            "n_rows": len(self.rows),
+            "n_arithmetic": len(self.arithmetic),
+            "seconds": self.seconds,
+            "sections": sections,
+            "not_checked": dict(NOT_CHECKED),
+        }
 
     def __repr__(self) -> str:
         lines: list[str] = []
@@ -102,7 +116,13 @@ class Verification:
             lines.append("")
         count = f"{len(self.rows)} rows, {len(self.failed)} of them fail" if self.failed else f"{len(self.rows)} rows"
         lines.append(f"{count}{'' if self.failed else ', all hold'} ({self.seconds:.1f} s)")
+        n_arithmetic = len(self.arithmetic)
+        lines.append(f"{len(self.rows) - n_arithmetic} rows compare the library with what is computed without it;")
+        lines.append(f"{n_arithmetic} rows check statements of the paper by arithmetic alone.")
         lines += [f"FAILS: {row.claim}" for row in self.failed]
+        lines += ["", "No row checks:"]
+        for what, where in NOT_CHECKED.items():
+            lines += wrap(f"{what}: {where}", sum(_WIDTHS), initial_indent="  ", subsequent_indent="    ")
         return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Plans: which coalitions are evaluated, at which nodes. Law, strata, replicates and seed travel inside.
+"""Plans: which coalitions are evaluated, and at which nodes. A plan never sees the model.
 
 shared       every gradient serves all members of its coalition; the default
 exhaustive   all 2^n - 1 rays
@@ -6,6 +6,11 @@ permutation  Algorithm 1 of the paper to the letter
 independent  independent draws of q, for which finite-sample bounds are proved
 endpoint     the paper's zeroth-order variant, forward passes only
 values       Shapley values from pairs of complementary coalitions, forward passes only
+
+plan           the interface: a plan gets a task, settles it, and returns a schedule of replicates
+sampled_rays   rays drawn from the law, which `shared` and `exhaustive` use; node_density: where their nodes lie
+enumeration    all coalitions, for the plans that need forward passes only
+registry       the plans by name
 
 A plan of your own is any object with `name` and `settle`; `register` gives it a name that `explain` knows.
 """

@@ -17,7 +17,7 @@ from gralis.kernels import Kernel
 from gralis.laws import Law
 from gralis.ledger import Ledger
 from gralis.rays import RayRequest
-from gralis.rays.quadrature import NodeRule
+from gralis.rays.quadrature import UNIFORM, NodeRule, RandomRule
 
 __all__ = ["Plan", "PlanningTask", "Probe", "Schedule"]
 
@@ -84,6 +84,11 @@ class PlanningTask:
         """The number of baselines."""
         return len(self.baseline_weights)
 
+    @property
+    def has_census(self) -> bool:
+        """Whether single features are known without error: values are evaluated, and there is one baseline."""
+        return self.with_values and self.n_baselines == 1 and self.n_features > 1
+
     def rng(self, *path: int) -> np.random.Generator:
         """The generator of one part of the plan; every part has its child seed, so that parts never share draws."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=tuple(p + 2 for p in path)))
@@ -120,6 +125,9 @@ class Schedule(ABC):
         The name of the plan, as results show it.
     estimator : Estimator
         The estimator that reads the ledger of this plan.
+    enumerates, grows, learns_density : bool
+        Whether all coalitions are evaluated, whether more replicates make the values better, and whether the nodes
+        follow a density that the pilot taught.
     """
 
     task: PlanningTask
@@ -131,6 +139,8 @@ class Schedule(ABC):
     name: ClassVar[str]
     estimator: ClassVar[Estimator]
     enumerates: ClassVar[bool] = False  # all coalitions are evaluated, so that the rows are few
+    grows: ClassVar[bool] = True  # more replicates make the values better
+    learns_density: ClassVar[bool] = False  # the nodes follow a density that the pilot taught
 
     @abstractmethod
     def replicate(self, index: int) -> RayRequest:
@@ -159,13 +169,26 @@ class Schedule(ABC):
         """The gradients of all replicates."""
         return self.n_rays * self.n_nodes
 
+    @property
+    def quadrature(self) -> str | None:
+        """The name of the rule that places the nodes; None if only coalition values are evaluated."""
+        return None if self.rule is None else self.rule.name
+
     def describe(self) -> dict[str, object]:
         """The decisions of the plan in plain values, for the result and for files."""
-        return {
+        decisions: dict[str, object] = {
             "n_replicates": self.n_replicates,
             "rays_per_replicate": self.rays_per_replicate,
             "n_nodes": self.n_nodes,
-            "quadrature": None if self.rule is None else self.rule.name,
+            "quadrature": self.quadrature,
+        }
+        if not self.learns_density:
+            return decisions
+        density = self.rule.density if isinstance(self.rule, RandomRule) else UNIFORM
+        return {
+            **decisions,
+            "density_knots": density.knots.tolist(),
+            "density_heights": density.heights.tolist(),
         }
 
 

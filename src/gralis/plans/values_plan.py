@@ -1,11 +1,11 @@
-"""Coalition values only, for Shapley values: every coalition together with its complement, none of them twice.
+"""Coalition values only, for Shapley values: coalitions are evaluated with their complements, and none twice.
 
 Sh_i = (1/n) sum over t of the mean of v(T) - v(complement of T) over the T of size t that contain i. Only differences
 within pairs matter, and all sizes have the same weight.
 
 1. Census. Single features and their complements are always evaluated. A small size is listed in full if it has no more
    coalitions than its share of the budget. Pairs of features are listed too if they take less than half of the budget;
-   the Shapley values of games whose interactions have at most four features are then exact.
+   this determines the Shapley values of games whose interactions have at most four features.
 2. Replicates. The other sizes are drawn in equal numbers, without replacement.
 """
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array, Masks
+from gralis.rays.discrete import EVERY_ORDER
 from gralis.rays.quadrature import UNIFORM, Density
 
 __all__ = ["CENSUS", "PILOT", "RayRequest"]
@@ -36,6 +37,8 @@ class RayRequest:
         The number of the baseline from which the ray starts.
     owner : array of int, shape (n_rays,)
         The only feature for which the ray was drawn, or -1 if it serves all its members.
+    order : array of int, shape (n_rays,)
+        The seed of the order in which the discrete members of the ray jump, or `discrete.EVERY_ORDER`.
     nodes : array of shape (n_rays, n_nodes)
         The positions a in [0, 1] on the ray at which the gradient is taken.
     places : array of shape (n_rays, n_nodes)
@@ -51,6 +54,7 @@ class RayRequest:
     replicate: NDArray[np.int64]
     baseline: NDArray[np.int64]
     owner: NDArray[np.int64]
+    order: NDArray[np.int64]
     nodes: Array
     places: Array
     stretch: Array
@@ -108,11 +112,16 @@ class RayRequest:
             np.broadcast_to(np.asarray(replicate, dtype=np.int64), (n,)),
             np.broadcast_to(np.asarray(baseline, dtype=np.int64), (n,)),
             np.broadcast_to(np.asarray(owner, dtype=np.int64), (n,)),
+            np.full(n, EVERY_ORDER),
             nodes,
             density.cumulative(nodes),
             1 / density(nodes),
             weights,
         )
+
+    def in_orders(self, order: NDArray[np.int64]) -> RayRequest:
+        """The same request, whose discrete features jump in the orders with these seeds, (n_rays,)."""
+        return replace(self, order=order)
 
     @staticmethod
     def stack(requests: Sequence[RayRequest]) -> RayRequest:

@@ -77,6 +77,7 @@ def content(
         "plan": dict(e.plan),
         "provenance": dict(e.provenance),
         "remarks": sections.remarks(e),
+        "doubts": list(e.doubts),
     }
     plain: dict[str, Any] = strict(parts)
     plain["summary"] = words.summary(plain)

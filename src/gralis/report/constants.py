@@ -6,7 +6,8 @@ from typing import Any
 
 from gralis.certificates.effective_rays import FEW_RAYS, LITTLE, NEARLY_ALL
 from gralis.certificates.simultaneous import MOST_NUMBERS, N_DRAWS
-from gralis.estimators import adjusted, surrogates
+from gralis.estimators import adjusted, steadiest, surrogates, witnesses
+from gralis.estimators.design import AT_ROUNDING, N_ROUNDINGS
 from gralis.estimators.estimate import LEAST_CARRIERS
 from gralis.estimators.ray_weights import NEGLIGIBLE_SHARE
 from gralis.kernels.gaussian import MOST_EXPONENT
@@ -25,11 +26,11 @@ CONSTANTS: dict[str, Any] = {
     "few_rays": FEW_RAYS,
     "little": LITTLE,
     "nearly_all": NEARLY_ALL,
-    "most_folds": adjusted.MOST_FOLDS,
+    "most_folds": steadiest.MOST_FOLDS,
     "most_monomials": adjusted.MOST_MONOMIALS,
     "equations_per_monomial": adjusted.EQUATIONS_PER_MONOMIAL,
-    "clearly": adjusted.CLEARLY,
-    "patience": adjusted.PATIENCE,
+    "clearly": steadiest.CLEARLY,
+    "patience": steadiest.PATIENCE,
     "ladder": adjusted.LADDER,
     "least_visits": adjusted.LEAST_VISITS,
     "drift_terms": adjusted.DRIFT_TERMS,
@@ -40,6 +41,9 @@ CONSTANTS: dict[str, Any] = {
     "jitter": surrogates.JITTER,
     "tiny": surrogates.TINY,
     "least_carriers": LEAST_CARRIERS,
+    "clear": witnesses.CLEAR,
+    "at_rounding": AT_ROUNDING,
+    "n_roundings": N_ROUNDINGS,
     "n_draws": N_DRAWS,
     "most_numbers": MOST_NUMBERS,
 }

@@ -14,7 +14,18 @@ from typing import Any
 __all__ = ["arithmetic", "embedded_json", "page"]
 
 #: Joined in this order. The arithmetic also runs inside a worker.
-ARITHMETIC = ("constants.js", "law.js", "surrogates.js", "estimate.js", "intervals.js", "worker.js")
+ARITHMETIC = (
+    "constants.js",
+    "law.js",
+    "surrogates.js",
+    "steadiest.js",
+    "adjusted.js",
+    "coverage.js",
+    "margins.js",
+    "estimate.js",
+    "intervals.js",
+    "worker.js",
+)
 PAGE = ("format.js", "picture.js", "panels.js", "sources.js", "page.js")
 
 

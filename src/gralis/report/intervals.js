@@ -1,4 +1,4 @@
-// Simultaneous intervals from the replicates: values +- c stderr, c from the quantile of max |t| over the features.
+// Simultaneous intervals: values +- (c sampling error + margin + rounding), c from the quantile of max |t|.
 "use strict";
 
 const LANCZOS = [676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905,
@@ -65,6 +65,26 @@ function normals(seed) {
   };
 }
 
+// A root R of the correlation, R'R = scores' scores: the scores, or the triangle of their QR factors if it is smaller.
+function rootOf(scores, count, m) {
+  if (count <= m) return scores;
+  const columns = Float64Array.from(scores), root = new Float64Array(m * m);
+  for (let a = 0; a < m; a++) {
+    let squares = 0;
+    for (let k = 0; k < count; k++) squares += columns[k * m + a] ** 2;
+    if (squares < 1e-20) continue; // this column depends on those before, and had length 1
+    const length = Math.sqrt(squares);
+    root[a * m + a] = length;
+    for (let b = a + 1; b < m; b++) {
+      let product = 0;
+      for (let k = 0; k < count; k++) product += columns[k * m + a] * columns[k * m + b] / length;
+      root[a * m + b] = product;
+      for (let k = 0; k < count; k++) columns[k * m + b] -= product * columns[k * m + a] / length;
+    }
+  }
+  return root;
+}
+
 // The `level` quantile of max |t_i| for replicates with the shrunk correlation of `departures`, at most Bonferroni's.
 function critical(departures, count, n, level) {
   const ceiling = studentQuantile((1 - level) / 2 / n, count - 1), nDraws = constant("n_draws");
@@ -77,7 +97,8 @@ function critical(departures, count, n, level) {
     if (Number.isNaN(squares)) known = false;
   }
   const m = moving.length;
-  if (!known || m < 2 || nDraws * count * m > constant("most_numbers")) return ceiling;
+  // Two replicates show every correlation as 1 or -1, so nothing can be learnt from them.
+  if (!known || m < 2 || count < 3 || nDraws * count * m > constant("most_numbers")) return ceiling;
   const scores = new Float64Array(count * m);
   moving.forEach(([i, root], c) => { for (let k = 0; k < count; k++) scores[k * m + c] = departures[k * n + i] / root; });
   let squares = 0, variances = 0;
@@ -91,16 +112,16 @@ function critical(departures, count, n, level) {
     }
   }
   const alone = squares === 0 ? 1 : Math.min(1, variances / squares);
-  const normal = normals(1), largest = new Float64Array(nDraws);
+  const normal = normals(1), largest = new Float64Array(nDraws), root = rootOf(scores, count, m), nRoot = root.length / m;
   const sum = new Float64Array(m), square = new Float64Array(m), row = new Float64Array(m);
   for (let draw = 0; draw < nDraws; draw++) {
     sum.fill(0);
     square.fill(0);
     for (let k = 0; k < count; k++) {
       row.fill(0);
-      for (let l = 0; l < count; l++) {
+      for (let l = 0; l < nRoot; l++) {
         const z = normal();
-        for (let c = 0; c < m; c++) row[c] += z * scores[l * m + c];
+        for (let c = 0; c < m; c++) row[c] += z * root[l * m + c];
       }
       for (let c = 0; c < m; c++) {
         const value = Math.sqrt(1 - alone) * row[c] + Math.sqrt(alone) * normal();
@@ -119,13 +140,14 @@ function critical(departures, count, n, level) {
   return Math.min(ceiling, quantile);
 }
 
-// Half-widths that hold for all values together with probability `level`; 0 if exact, NaN if unknown.
+// Half-widths that hold for all values together with probability `level`; rounding alone if exact, NaN if unknown.
 function halfWidths(estimate, level) {
-  const { count, stderr, carriers, departures, exact } = estimate, n = stderr.length;
-  if (exact || count < 2) return new Float64Array(n).fill(exact ? 0 : NaN);
+  const { count, samplingError, allowance, carriers, departures, exact } = estimate, n = samplingError.length;
+  if (exact) return allowance;
+  if (count < 2) return new Float64Array(n).fill(NaN);
   const tail = studentTail(critical(departures, count, n, level), count - 1), least = constant("least_carriers");
-  return stderr.map((error, i) => {
+  return samplingError.map((error, i) => {
     const dof = 2 / (2 / (count - 1) + 1 / Math.max(carriers[i], least));
-    return studentQuantile(tail, dof) * error;
+    return studentQuantile(tail, dof) * error + allowance[i];
   });
 }

@@ -32,7 +32,7 @@ function panelRule() {
 
 // log p_j = -d_j^2 / (2 sigma^2), d relative to the whole distance or as it is; sigma = Infinity: the uniform kernel.
 function logP(squaredDistance, sigma, distance) {
-  const n = squaredDistance.length, logs = new Float64Array(n), most = constant("most_exponent");
+  const n = squaredDistance.length, logs = new Float64Array(n);
   if (sigma === Infinity) return logs;
   let scale = 1;
   if (distance === "relative") {
@@ -40,7 +40,7 @@ function logP(squaredDistance, sigma, distance) {
     for (let j = 0; j < n; j++) scale += squaredDistance[j];
   }
   if (scale === 0) return logs;
-  for (let j = 0; j < n; j++) logs[j] = -Math.min(squaredDistance[j] / scale / 2 / sigma / sigma, most);
+  for (let j = 0; j < n; j++) logs[j] = -Math.min(squaredDistance[j] / scale / 2 / sigma / sigma, 1e300);
   return logs;
 }
 
@@ -52,8 +52,11 @@ function logFactorials(n) {
 }
 
 class ProductLaw {
-  constructor(logp) {
+  // A law works with finite logarithms, so p has a floor; the weights of Algorithm 1 have none.
+  constructor(unlimited) {
+    const most = constant("most_exponent"), logp = unlimited.map((value) => Math.max(value, -most));
     this.logp = logp;
+    this.unlimited = unlimited;
     this.n = logp.length;
     this.gap = logp.map((value) => -Math.expm1(value));
     this.factorials = logFactorials(this.n);

@@ -12,7 +12,7 @@ function shownNow() {
   const from = isExplained && state.recomputed ? state.recomputed
     : { values: method.values, stderr: method.stderr, half: method.half_width, sum: method.sum, exact: method.exact, how: method.method };
   const order = from.values.map((v, i) => i).sort((a, b) => Math.abs(from.values[b]) - Math.abs(from.values[a]) || a - b);
-  const bars = from.exact ? "no sampling error" : `lines and ±: ${percent(CONTENT.prediction.level)} intervals that hold for all together`;
+  const bars = from.exact ? "no error above rounding" : `lines and ±: ${percent(CONTENT.prediction.level)} intervals that hold for all together`;
   const sigma = isExplained && CONTENT.kernel.type !== "other" ? `, ${sigmaWords(currentSigma())}` : "";
   return { ...from, isExplained, order, sigma: isExplained ? state.sigma : null, caption: `${method.name}${sigma}; ${bars}.` };
 }
@@ -114,7 +114,7 @@ function received(answer) {
     return;
   }
   state.recomputed = { values: Array.from(answer.values), stderr: Array.from(answer.stderr), half: Array.from(answer.half, (h) => (Number.isFinite(h) ? h : null)),
-    sum: answer.values.reduce((a, b) => a + b, 0), exact: CONTENT.rows.exact, how: answer.method };
+    sum: answer.values.reduce((a, b) => a + b, 0), exact: answer.exact, how: answer.method };
   const poor = answer.worst >= 0 ? ` The rays cover this σ badly: ${CONTENT.features.names[answer.worst]} rests on ${number(answer.effective, 2)} effective rays, so its value and its ± are unreliable.` : "";
   status.textContent = answer.final
     ? `Recomputed for ${sigmaWords(answer.sigma)} in ${number(answer.ms / 1000, 2)} s from ${CONTENT.rows.n_rays.toLocaleString("en")} rays, without the model (${answer.method}).${poor}`
@@ -229,6 +229,8 @@ function start() {
   const remarks = document.getElementById("remarks");
   remarks.hidden = !CONTENT.remarks.length;
   remarks.append(...CONTENT.remarks.map((remark) => make("li", {}, remark)));
+  document.getElementById("doubts").hidden = !CONTENT.doubts.length;
+  replace("doubts-list", ...CONTENT.doubts.map((doubt) => make("li", {}, doubt)));
   document.getElementById("ranking-title").textContent = `All ${NOUN}s, ranked`;
   document.getElementById("removal-title").textContent = `What if one ${NOUN} were gone?`;
   document.getElementById("interactions-title").textContent = `${capital(NOUN)}s that act together`;

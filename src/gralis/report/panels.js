@@ -13,7 +13,7 @@ function showPanel(content, shown, i, partners) {
   const reach = 1.05 * Math.max(...shown.values.map((v, k) => Math.abs(v) + (known(shown.half[k]) ? shown.half[k] : 0))) || 1;
   const verb = value > 0 ? "raises" : "lowers";
   const sentence = value === 0 ? `This ${noun} has no influence.`
-    : half === 0 ? `It ${verb} the output; no sampling error.`
+    : half === 0 ? `It ${verb} the output; there is no error above rounding.`
     : !known(half) ? `It seems to ${value > 0 ? "raise" : "lower"} the output; how far off that may be is not known.`
     : certain(value, half) ? `It ${verb} the output: between ${signed(low)} and ${signed(high)} (${percent(prediction.level)}, for all ${noun}s together).`
     : `Its sign is not certain: between ${signed(low)} and ${signed(high)}.`;
@@ -125,18 +125,20 @@ function showResidual(content, shown) {
 }
 
 function showTrust(content) {
-  const { certificate: c, prediction, cost, features } = content;
+  const { certificate: c, prediction, features } = content;
   const parts = [];
+  if (content.doubts.length) parts.push(make("p", { class: "warning" }, "What follows holds only as far as the doubts at the top of this page allow."));
   if (c.missing) parts.push(missing(c));
   else {
     parts.push(make("p", {}, c.exact
-      ? `Every one of the ${cost.n_rays.toLocaleString("en")} coalitions was evaluated, so there is no sampling error.`
-      : !known(c.widest) ? "How far off the values may be is not known: a single replicate cannot tell."
+      ? "Every coalition was evaluated, and what the nodes along the rays leave out is below rounding. No value has an error above rounding."
+      : !known(c.widest) ? "How far off all the values may be is not known."
+      : !c.sampled ? `Every coalition was evaluated, so there is no sampling error. All ${features.n} values are within their ± if the nodes along the rays show their own error; the widest is ${number(c.widest, 2)}${known(c.share) ? `, which is ${percent(c.share)} of the difference` : ""}.`
       : `With a probability of ${percent(prediction.level)} all ${features.n} values are within their ± at once: the widest is ${number(c.widest, 2)}${known(c.share) ? `, which is ${percent(c.share)} of the difference` : ""}. Their sum is within ${number(c.aggregate, 2)}. This rests on ${c.ground} (${c.kind}).`));
     if (c.vacuous) parts.push(make("p", { class: "warning" }, "Some intervals are wider than the whole difference: with this budget, those values say little."));
-    if (!c.quadrature_known) parts.push(make("p", {}, "The error of the fixed nodes along the rays is not known, and not covered."));
-    else if (c.quadrature > 0) parts.push(make("p", {}, `Of each ±, at most ${number(c.quadrature, 2)} more may come from the fixed nodes along the rays.`));
-    if (c.checksum) parts.push(make("p", { class: "small" }, `Check on ${c.checksum.n_rays} rays: what the gradients along a ray add up to differs from the measured output by ${number(c.checksum.mean, 2)} on average (root mean square ${number(c.checksum.rms, 2)}); such differences are part of the ±.`));
+    if (!c.quadrature_known) parts.push(make("p", {}, "The error of the fixed nodes along the rays is not known, so that the values have no ±."));
+    else if (c.quadrature > 0) parts.push(make("p", {}, `Of each ±, at most ${number(c.quadrature, 2)} stands for what all replicates share and none can show: the error of fixed nodes, or what nodes and coalitions may have missed.`));
+    if (c.checksum) parts.push(make("p", { class: "small" }, `Check on ${c.checksum.n_rays} rays: what the gradients along a ray add up to differs from the measured output by ${number(c.checksum.mean, 2)} on average (root mean square ${number(c.checksum.rms, 2)})${c.exact ? "" : "; such differences are part of the ±"}.`));
   }
   parts.push(make("p", { class: "warning" },
     `These numbers describe the model, not the world. To find them, parts of the input were replaced by the baseline; the model may never have seen such mixtures, and its answers to them may be off. A ${features.noun} that matters to the model need not be a cause, and the model may be wrong.`));
@@ -152,7 +154,7 @@ function showInteractions(content) {
     make("td", {}, pair.pair.map((i) => features.names[i]).join(" and "), make("span", { class: "detail" }, pair.value > 0 ? "together more than each for itself" : "overlap: together less than each for itself")),
     make("td", { class: "bar-cell" }, bar(pair.value, known(pair.stderr) ? 2 * pair.stderr : null, -reach, reach)),
     make("td", { class: `right ${side(pair.value)}` }, `${signed(pair.value)}${part.exact ? "" : margin(known(pair.stderr) ? 2 * pair.stderr : null)}`)));
-  const certainty = part.exact ? "These are exact." : clear ? `${clear} of the pairs listed can be distinguished from zero when all pairs are judged at once.`
+  const certainty = part.exact ? "These have no error above rounding." : clear ? `${clear} of the pairs listed can be distinguished from zero when all pairs are judged at once.`
     : "With this budget no pair can be distinguished from zero when all pairs are judged at once. The list shows those with the strongest evidence.";
   return replace("interactions-box", make("p", {}, `How much more, or less, two ${features.noun}s do together than each for itself (Shapley interaction index). ${certainty}`),
     make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))),

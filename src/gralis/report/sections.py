@@ -142,7 +142,7 @@ def _numbers(result: Explanation | Attribution, listed: Listed) -> dict[str, Any
     return {
         "values": result.values[listed],
         "stderr": result.stderr[listed],
-        "half_width": result.half_widths(LEVEL)[listed],
+        "half_width": np.where(result.stderr == 0, 0.0, result.half_widths(LEVEL))[listed],
         "sum": result.values.sum(),
         "exact": result.exact,
         "method": result.method,
@@ -174,16 +174,18 @@ def residual(e: Explanation) -> dict[str, Any]:
 def certificate(e: Explanation) -> dict[str, Any]:
     """How far off all values together may be."""
     c = e.certificate(1 - LEVEL)
-    widest = float(np.nanmax(c.half_widths, initial=0.0))
+    half = e.half_widths(LEVEL)  # NaN where the certificate leaves out an error that is unknown
+    widest = float(np.nanmax(half, initial=0.0))
     return {
         "method": c.method,
         "kind": c.kind,
         "ground": c.ground,
-        "widest": widest if np.isfinite(c.half_widths).all() else None,
+        "widest": widest if np.isfinite(half).all() else None,
         "aggregate": c.aggregate,
         "share": widest / abs(e.delta) if e.delta else None,
         "vacuous": c.vacuous,
         "exact": e.exact,
+        "sampled": bool(np.nan_to_num(e.estimate.sampling_error, nan=1.0).any()),
         "quadrature": float(np.nanmax(c.quadrature, initial=0.0)),
         "quadrature_known": bool(np.isfinite(c.quadrature).all()),
         "checksum": None if c.checksum is None else asdict(c.checksum),
@@ -241,7 +243,8 @@ def other_explanation(other: Explanation, listed: Listed, owned: Labels | None) 
     """Another explanation of the same features: its numbers, and its baseline if that is a picture."""
     shown = None if owned is None else or_missing(lambda: baseline_picture(other, owned.shape[1:]))
     baseline = {"baseline": shown} if isinstance(shown, str) else {}
-    return {"prediction": prediction(other, None), "kernel": kernel(other), **values(other, listed), **baseline}
+    about = {"prediction": prediction(other, None), "kernel": kernel(other), "doubts": list(other.doubts)}
+    return {**about, **values(other, listed), **baseline}
 
 
 def remarks(e: Explanation) -> list[str]:

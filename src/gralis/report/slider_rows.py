@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.errors import GralisError
+from gralis.estimators.witnesses import alone_gap, full_gap
 from gralis.kernels import Gaussian
 from gralis.results.explanation import Explanation
 
@@ -41,7 +42,11 @@ def slider_rows(e: Explanation) -> dict[str, Any]:
         "estimator": estimator.name,
         "formula": estimator.page_formula,
         "method": e.method,
-        "exact": e.exact,
+        "enumerated": estimator.enumerates(ledger),
+        "price": e.price,
+        "rounding": e.design.rounding,
+        "full_gap": full_gap(ledger, e.design.n_baselines) if estimator.draws_rays else None,
+        "alone_gap": alone_gap(ledger) if estimator.draws_rays else None,
         "n_features": e.n_features,
         "n_rays": ledger.n_rays,
         "squared_distance": e.squared_distance,

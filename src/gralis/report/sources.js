@@ -23,6 +23,7 @@ function showBaseline(content, pictures) {
     });
   }
   if (thumbs.children.length) parts.push(thumbs);
+  for (const each of beside) parts.push(...each.doubts.map((doubt) => make("p", { class: "warning" }, `Doubt about the values against ${each.prediction.baseline}: ${doubt}`)));
   if (!beside.length) parts.push(make("p", { class: "missing" }, "Only one baseline was explained, so how much the choice matters cannot be seen here; give a second explanation as beside=[...] to see both."));
   else parts.push(...compare(all, features));
   replace("baseline-box", ...parts);
@@ -94,7 +95,7 @@ function asCsv(content, shown) {
 function showWords(noun) {
   const entries = [
     ["φ (phi)", `What a ${noun} contributes to the difference between the output for the input and for the baseline: positive raises the output, negative lowers it.`],
-    ["± (half-width)", "How far off the value may be, because coalitions were sampled. With the stated probability all values lie within their ± at once."],
+    ["± (half-width)", "How far off the value may be, because the coalitions, or the points along their rays, are only a part of all. With the stated probability all values lie within their ± at once."],
     ["Baseline", `The input to which the actual one is compared; a ${noun} that is "gone" has its baseline value.`],
     ["Coalition", `A set of ${noun}s that are as in the input while all others are as in the baseline.`],
     ["Locality σ", `How much coalitions far from the baseline count. Small: mostly what a ${noun} does with few others present. At the far end all coalition sizes count equally.`],

@@ -108,7 +108,16 @@ def summary(c: Mapping[str, Any]) -> list[str]:
         f"baseline with which it is compared ({p['baseline']}). This report says which {features['noun']}s make that "
         f"difference of {signed(p['delta'])}, and how sure one can be."
     )
-    return [opening, " ".join([*_strongest(features, phi), *_certainty(features, phi)]), _rest(c)]
+    found = " ".join([*_strongest(features, phi), *_certainty(features, phi)])
+    return [opening, *_warning(c["doubts"]), found, _rest(c)]
+
+
+def _warning(doubts: Sequence[str]) -> list[str]:
+    """A sentence that leads to the doubts, if there are any."""
+    if not doubts:
+        return []
+    which = "1 doubt, which" if len(doubts) == 1 else f"{len(doubts)} doubts, which"
+    return [f"Read these numbers with care: there {'is' if len(doubts) == 1 else 'are'} {which} the box below states."]
 
 
 def _strongest(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]:
@@ -144,7 +153,7 @@ def _certainty(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]
     if all(h == 0 for _, h in pairs):
         idle = f", {open_} do neither" if open_ else ""
         effect = f"{above or 'none'} raise the output and {below or 'none'} lower it{idle}"
-        return [f"{among}, {effect}; no sampling error is involved."]
+        return [f"{among}, {effect}; no value has an error above rounding."]
     unclear = f"; for {open_} the sign is not certain" if open_ else ""
     return [f"{among}, {above or 'none'} clearly raise the output and {below or 'none'} clearly lower it{unclear}."]
 

@@ -7,8 +7,10 @@ async function answer(id, sigma, level, post) {
   let last = null, sent = null;
   const began = Date.now();
   const send = (estimate, final) => {
-    const { values, stderr, method, worst, effective } = estimate;
-    post({ id, sigma, final, values, stderr, half: halfWidths(estimate, level), method, worst,
+    const { values, stderr, exact, method, worst, effective } = estimate;
+    const wide = halfWidths(estimate, 1 - (1 - level) / workerLedger.price);
+    const half = wide.map((each, i) => (stderr[i] === 0 ? 0 : each)); // rounding alone is not shown
+    post({ id, sigma, final, values, stderr, half, exact, method, worst,
       effective: worst < 0 ? null : effective[worst], ms: Date.now() - began });
   };
   try {

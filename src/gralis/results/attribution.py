@@ -1,4 +1,4 @@
-"""What an explainer returns for every feature: numbers, whether they are exact, and their errors."""
+"""What an explainer returns: one number per feature, with its error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Attribution(FeatureResult):
     Attributes
     ----------
     estimate : Estimate
-        The values and their departures.
+        The values, and the deviation of each replicate from them.
     names : sequence of str
         The names of the features.
     delta : float
@@ -42,7 +42,7 @@ class Attribution(FeatureResult):
     form: InputForm | None = None
 
     def __repr__(self) -> str:
-        half, order = self.half_widths(), largest_first(self.values)
+        half, order = self.printed_half_widths, largest_first(self.values)
         width = name_width(self.names, order)
         lines = [titled(self.method, self.exact, self.note)]
         for i in order:
@@ -61,11 +61,11 @@ class LinearSurrogate(Attribution):
     estimate, names, delta, note, features, form
         As in `Attribution`.
     intercept : float
-        The prediction where all features are at the baseline, as a difference to F(x').
+        The prediction of the linear model if all features are at the baseline, minus F(x').
     r2 : float
         The weighted coefficient of determination.
     support : tuple of int
-        The features that take part; the coefficients of the others are zero.
+        The features with a coefficient; the coefficients of the others are zero.
     """
 
     intercept: float = 0.0

@@ -22,9 +22,11 @@ from gralis.certificates import (
 from gralis.certificates.audit import attributions
 from gralis.certificates.baseline_spread import BaselineSpread, baseline_spread
 from gralis.certificates.calibration import Calibration, of_ledger
+from gralis.certificates.doubts import witness_doubts
 from gralis.certificates.ranks import ranks
 from gralis.certificates.residual import split
 from gralis.certificates.simultaneous import half_widths
+from gralis.certificates.standing_gradients import standing_gradients
 from gralis.certificates.weight_mass import weight_mass
 from gralis.checks import one_of, positive, probability
 from gralis.errors import GralisError, bad
@@ -44,6 +46,14 @@ class Certified(Evidence):
     def _half_widths(self, level: float) -> Array:
         """Half-widths with 1 - level divided by `price`, because the run may have looked at its errors to stop."""
         return half_widths(self.estimate, 1 - (1 - level) / self.price)
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Sentences that say why the intervals may not hold; empty if no check failed. The model is not called."""
+        rows = self.ledger.kept_rows
+        standing = () if rows is None else standing_gradients(rows, self.delta, self.names)
+        witnesses = witness_doubts(self.ledger, self.design, self.estimate, self.names, self.delta)
+        return self.model_doubts + standing + witnesses
 
     def certificate(
         self,
@@ -74,17 +84,24 @@ class Certified(Evidence):
         """
         delta = probability(delta, "delta", "certificate")
         one_of(method, _METHODS, "method", "certificate")
+        if self.design.estimator.no_certificate is not None:
+            raise GralisError(self.design.estimator.no_certificate)
         rule, difference = self.plan.get("quadrature"), abs(self.delta)
         if method == "replicates":
             if bound is not None:
                 raise bad("bound", "certificate(method='replicates')", "None, which needs no bound", repr(bound))
-            return replicates.certificate(self.estimate, self.ledger, self.design, rule, difference, delta, self.price)
+            return replicates.certificate(self.estimate, self.ledger, self.design, difference, delta, self.price)
         ledger = self._rows_of_bound(method)
         if method == "bernstein":
             slope, calibrated = bernstein.slopes(self.calibration if bound is None else bound, self.n_features)
-            quadrature = replicates.quadrature_error(ledger, rule, self.design)
             return bernstein.certificate(
-                ledger, self.design, quadrature, difference, delta / self.price, slope, calibrated
+                ledger,
+                self.design,
+                self.design.fixed_node_error(ledger),
+                difference,
+                delta / self.price,
+                slope,
+                calibrated,
             )
         if self.design.n_baselines > 1:
             raise GralisError(
@@ -166,7 +183,7 @@ class Certified(Evidence):
         It needs several baselines.
         """
         rows = self.ledger.require_rows("The spread over baselines")
-        return baseline_spread(rows, self.design, self.names, self.estimate.exact)
+        return baseline_spread(rows, self.design, self.names)
 
     def budget_for(self, tolerance: float, level: float = 0.95) -> int:
         """The budget at which every half-width would be about tolerance * |F(x) - F(x')|, by the square-root law.
@@ -184,7 +201,8 @@ class Certified(Evidence):
             Gradients, or forwards for plans without rays. For plan="values" it is at most what all coalitions take.
         """
         wanted = positive(tolerance, "tolerance", "budget_for") * abs(self.delta)
-        spent = self.cost.n_gradients or self.cost.n_forwards
+        points = 0 if self.ledger.kept_rows is None else self.ledger.kept_rows.n_points  # if all features are discrete
+        spent = self.cost.n_gradients or points or self.cost.n_forwards
         widest = float(self._half_widths(probability(level, "level", "budget_for")).max())
         if np.isnan(widest) or not self.delta:
             raise GralisError("No budget can be named: the half-widths are unknown, or F(x) = F(x').")
@@ -198,8 +216,8 @@ class Certified(Evidence):
         rows, estimator = self.ledger.kept_rows, self.design.estimator
         if rows is None or not rows.has_values:
             raise GralisError(
-                "The residual can only be split where the value of every coalition is known: explain with "
-                "coalition_values=True (and a ledger that is not folded). Its sum is delta - values.sum()."
+                "The residual can be split only if the value of every evaluated coalition is known; explain with "
+                "coalition_values=True and fewer features. The whole residual is delta - values.sum()."
             )
         if not estimator.has_rays:
             name = self.plan["name"]
@@ -207,9 +225,9 @@ class Certified(Evidence):
         is_uniform = self.design.kernel == Uniform()
         uniform = self.estimate if is_uniform else self.design.with_kernel(Uniform()).estimate(rows)
         total = estimator.total_of_values(rows, self.design)
-        return split(self.delta, self.estimate, uniform, total, 0.95, self.price)
+        return split(self.delta, self.estimate, uniform, total, 0.95, self.price, same_kernel=is_uniform)
 
     @cached_property
     def effective_rays(self) -> Array:
-        """How many equally weighted rays each value is worth. If they are few, the ledger covers this kernel badly."""
+        """How many equally weighted rays each value is worth; if they are few, its error is not reliable."""
         return self.design.estimator.effective_rays(self.ledger, self.design)

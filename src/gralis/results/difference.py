@@ -8,6 +8,7 @@ import numpy as np
 
 from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
+from gralis.results.tables import united
 
 __all__ = ["difference"]
 
@@ -21,12 +22,15 @@ def difference(a: Explanation, b: Explanation) -> Explanation:
             "targets in one call."
         )
     ledger = replace(rows, value=others.value - rows.value, gradient=others.gradient - rows.gradient)
+    # Both sides round at the size of their own values, which the difference does not show.
+    rounding = np.where(a.design.moving, b.design.rounding, 0.0)
     return replace(
         a,
-        estimate=a.design.estimate(ledger),
+        estimate=a.design.estimate(ledger).with_rounding(rounding),
         ledger=ledger,
         f_x=b.f_x - a.f_x,
         f_baselines=b.f_baselines - a.f_baselines,
         reached=None,
+        model_doubts=united([a.model_doubts, b.model_doubts]),
         _continue=None,
     )

@@ -1,4 +1,4 @@
-"""The fields of an explanation that the classes with its methods share."""
+"""The fields of an explanation, declared once for the classes that hold its methods."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Evidence(FeatureResult):
     cost: Cost
     plan: Mapping[str, Any]
     price: float
+    model_doubts: tuple[str, ...]
 
     @property
     def names(self) -> Sequence[str]:  # type: ignore[override]

@@ -13,14 +13,14 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.baselines.endpoints import Endpoints
 from gralis.certificates.effective_rays import warn_if_thin
-from gralis.checks import whole
+from gralis.checks import several, whole
 from gralis.errors import GralisError, bad
 from gralis.estimators import Design, Estimate
 from gralis.evaluation.cost import Cost
 from gralis.features import Features
-from gralis.features.overlap import overlap
+from gralis.features.overlap import carried
 from gralis.kernels import Gaussian, Uniform, as_kernel
-from gralis.ledger import AnyLedger
+from gralis.ledger import AnyLedger, Ledger
 from gralis.results.attribution import Attribution
 from gralis.results.other_explainers import OtherExplainers
 from gralis.results.printed import Printed
@@ -38,16 +38,21 @@ Continuation: TypeAlias = Callable[["Explanation", int], "Explanation"]
 class Explanation(Printed, OtherExplainers):
     """phi_i of every feature for one prediction, with sampling errors, and the ledger behind them.
 
-    By topic: `values`, `stderr`, `interval`, `top`, `to_input` are the result. `certificate`, `residual`, `ranks`,
-    `audit`, `weight_mass`, `baseline_spread`, `budget_for`, `effective_rays` say how far to trust it. `with_kernel`,
-    `with_nodes`, `sweep`, `on`, `as_it_grew`, `extend` read or continue the ledger. `integrated_gradients`, `singles`,
-    `shapley`, `banzhaf`, `kernel_shap`, `lime`, `moebius`, `interactions` are other explainers from the same ledger.
-    `plot`, `report`, `token_html`, `save`, `to_dict`, `to_json`, `to_shap` show and store it.
+    The methods by topic:
+
+    * The result: `values`, `stderr`, `half_widths`, `interval`, `top`, `to_input`.
+    * How far to trust it: `doubts`, `certificate`, `residual`, `ranks`, `audit`, `weight_mass`, `baseline_spread`,
+      `budget_for`, `effective_rays`, `calibration`.
+    * More from the same ledger: `with_kernel`, `with_nodes`, `sweep`, `sweep_nodes`, `on`, `as_it_grew`. `extend`
+      continues the run.
+    * Other explainers from the same ledger: `integrated_gradients`, `singles`, `shapley`, `banzhaf`, `kernel_shap`,
+      `lime`, `moebius`, `interactions`.
+    * Pictures and files: `plot`, `report`, `token_html`, `save`, `to_dict`, `to_json`, `to_shap`.
 
     Attributes
     ----------
     estimate : Estimate
-        The values, and how each replicate departs from them.
+        The values, and the deviation of each replicate from them.
     design : Design
         How the ledger is read: kernel, distances, weights of the baselines, estimator.
     ledger : Ledger or FoldedLedger
@@ -61,7 +66,7 @@ class Explanation(Printed, OtherExplainers):
     endpoints : Endpoints
         x and the baselines, as arrays.
     cost : Cost
-        What was spent.
+        The gradients, forwards and seconds that were spent.
     plan : mapping
         The name of the plan, its estimator, and every decision it took.
     provenance : mapping
@@ -71,9 +76,12 @@ class Explanation(Printed, OtherExplainers):
     reached : bool or None
         Whether the tolerance was reached; None if there was no tolerance.
     price : float
-        A run that looks at its errors before it stops divides 1 - level by this number in every interval.
+        The divisor of 1 - level in every interval. It is above 1 if the run looked at its errors to decide when to
+        stop.
     form : InputForm
-        How the user packs the arrays of the input.
+        Whether x was given as one array, a tuple or a dict.
+    model_doubts : tuple of str
+        Sentences that say why the model may not be a function of its input. `doubts` includes them.
     """
 
     estimate: Estimate
@@ -90,25 +98,42 @@ class Explanation(Printed, OtherExplainers):
     reached: bool | None = None
     price: float = 1.0
     form: InputForm = field(default_factory=InputForm)
+    model_doubts: tuple[str, ...] = ()
     _continue: Continuation | None = None
 
-    def on(self, features: Features) -> Attribution:
+    def on(self, features: Features, shares: object = None) -> Attribution:
         """phi on other regions, shared out by area. The sum of the values stays the same.
+
+        The tokens of a vision transformer go to their patches (`features.patches`) and those of a text to their
+        positions (`features.tokens`). A value without a place in the input, such as that of a class token, gets a
+        separate row after the regions.
 
         Parameters
         ----------
         features : Features
             The regions to bring the values to, for example segments of the input for the cells of a layer.
+        shares : array of shape (n_regions, n_features), optional
+            The share of each region in each feature, in place of the shares by area. A column sums to one, or to zero
+            if the feature has no place.
 
         Returns
         -------
         Attribution
-            One value per region.
+            One value per region, followed by the values without a place.
         """
-        carried = self.estimate.combined(overlap(self.features, features))
+        if not isinstance(features, Features):
+            got = type(features).__name__
+            raise bad("features", "on", "a Features, for example gralis.features.grid(x.shape, 16)", f"a {got}")
+        rows, own = carried(self.features, features, at_layer=bool(self.provenance.get("layer")), shares=shares)
+        if len(own) == self.n_features:
+            raise GralisError(
+                f"{self.features!r} has no place in the input, as channels, heads and dense units have none; explain "
+                f"features of the layer that have one, or give the shares of the regions."
+            )
         form = self.form if features.shapes == self.features.shapes else None
-        note = f"brought from {self.features!r} by area"
-        return Attribution(carried, features.names, self.delta, note, features, form)
+        note = f"brought from {self.features!r} {'by area' if shares is None else 'by given shares'}"
+        names = (*features.names, *own) if own else features.names
+        return Attribution(self.estimate.combined(rows), names, self.delta, note, features, form)
 
     def with_kernel(self, kernel: object) -> Explanation:
         """The explanation under another kernel, from the same ledger. The model is not called.
@@ -128,12 +153,12 @@ class Explanation(Printed, OtherExplainers):
             raise GralisError("plan='values' gives Shapley values, which have no kernel; use plan='endpoint' for one.")
         reweighted = self._read(self.ledger, self.design.with_kernel(kernel))
         rows = self.ledger.kept_rows
-        if rows is not None and self.design.estimator.has_rays and not reweighted.estimate.exact:
+        if rows is not None and self.design.estimator.has_rays and not self.design.estimator.enumerates(rows):
             warn_if_thin(rows, reweighted.design, self.names)
         return reweighted
 
     def with_nodes(self, n_nodes: int) -> Explanation:
-        """The explanation with fewer nodes on each ray, if they nest in the present ones. The model is not called.
+        """The explanation with fewer nodes on each ray, if they are among the evaluated ones. The model is not called.
 
         Parameters
         ----------
@@ -145,11 +170,16 @@ class Explanation(Printed, OtherExplainers):
         Explanation
             It cannot be extended.
         """
+        rows, rule = self._node_rows()
+        ledger = rows.with_nodes(rule, whole(n_nodes, "n_nodes", 1))
+        return replace(self._read(ledger, self.design), plan={**self.plan, "n_nodes": n_nodes})
+
+    def _node_rows(self) -> tuple[Ledger, str]:
+        """The rows with nodes on the rays, and the name of their rule."""
         rows, rule = self.ledger.kept_rows, self.plan.get("quadrature")
         if rows is None or not rule:
             raise GralisError("with_nodes needs the nodes on the rays, and this ledger keeps none.")
-        ledger = rows.with_nodes(str(rule), whole(n_nodes, "n_nodes", 1))
-        return replace(self._read(ledger, self.design), plan={**self.plan, "n_nodes": n_nodes})
+        return rows, str(rule)
 
     def sweep(self, sigmas: Sequence[float], distance: str = "relative") -> Sweep:
         """phi for every sigma, from the same ledger. The model is not called.
@@ -166,14 +196,29 @@ class Explanation(Printed, OtherExplainers):
         Sweep
             One explanation per sigma.
         """
-        try:
-            listed = tuple(sigmas)
-        except TypeError:
-            raise bad("sigmas", "sweep", "a list of numbers > 0", repr(sigmas)) from None
-        if not listed:
-            raise bad("sigmas", "sweep", "at least one sigma", "none")
-        kernels = [Uniform() if sigma == np.inf else Gaussian(sigma, distance) for sigma in listed]  # type: ignore[arg-type]
-        return Sweep(tuple(float(s) for s in listed), tuple(self.with_kernel(kernel) for kernel in kernels))
+        widths = several(sigmas, "sigmas", "sweep", "a list of at least one number > 0")
+        kernels = [Uniform() if sigma == np.inf else Gaussian(sigma, distance) for sigma in widths]  # type: ignore[arg-type]
+        return Sweep(tuple(map(float, widths)), tuple(self.with_kernel(kernel) for kernel in kernels))
+
+    def sweep_nodes(self, n_nodes: Sequence[int] | None = None) -> Sweep:
+        """phi for several numbers of nodes on each ray, from the same ledger. The model is not called.
+
+        Explain with `quadrature="fejer"`, whose nodes nest well, or with a number of midpoints such as 9 or 15.
+
+        Parameters
+        ----------
+        n_nodes : sequence of int, optional
+            Numbers of nodes whose rule lies inside the nodes on the rays. By default all for which that is so.
+
+        Returns
+        -------
+        Sweep
+            One explanation per number of nodes.
+        """
+        rows, rule = self._node_rows()
+        counts = rows.nested_nodes(rule) if n_nodes is None else n_nodes
+        counts = several(counts, "n_nodes", "sweep_nodes", "a list of at least one number of nodes")
+        return Sweep(tuple(map(float, counts)), tuple(map(self.with_nodes, counts)), "n_nodes")
 
     def extend(self, budget: int) -> Explanation:
         """Add more replicates of the same plan to the same ledger.
@@ -189,11 +234,18 @@ class Explanation(Printed, OtherExplainers):
             The explanation from all rays together.
         """
         if self._continue is None:
+            if self.exact:
+                raise GralisError("This explanation cannot be extended, because its values are already exact.")
             raise GralisError(
-                "This explanation cannot be extended: it was loaded from a file, re-weighted, or is already exact. "
-                "Extend the one that explain returned."
+                "This explanation cannot be extended: it was loaded from a file or re-weighted, or all its coalitions "
+                "were evaluated with fixed nodes. Extend the one that explain returned, or explain with random nodes."
             )
         return self._continue(self, whole(budget, "budget", 1))
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether `extend` can add replicates."""
+        return self._continue is not None
 
     def as_it_grew(self, n_steps: int = 6) -> list[Explanation]:
         """The explanations that fewer replicates would have given, up to this one. The model is not called.
@@ -210,7 +262,10 @@ class Explanation(Printed, OtherExplainers):
         """
         rows, last = self.ledger.kept_rows, self.ledger.n_replicates
         if rows is None or self.estimate.exact or last < 3:
-            raise GralisError("How the result grew can be read only from a ledger that keeps several replicates.")
+            raise GralisError(
+                "as_it_grew needs a ledger that keeps the rows of three or more replicates, and this one does not; "
+                "explain with a sampling plan and fewer features."
+            )
         counts = np.unique(np.geomspace(2, last, n_steps).astype(int))
         parts = [rows.take(rows.replicate < count) for count in counts]
         return [
@@ -238,6 +293,7 @@ class Explanation(Printed, OtherExplainers):
             "cost": asdict(self.cost),
             "complete": self.complete,
             "reached": self.reached,
+            "doubts": list(self.doubts),
             "provenance": dict(self.provenance),
         }
 

@@ -13,7 +13,7 @@ from gralis.evaluation.cost import Cost
 from gralis.results.difference import difference
 from gralis.results.explanation import Explanation
 from gralis.results.result import Result
-from gralis.results.tables import error_text, largest_first, name_width
+from gralis.results.tables import doubt_lines, error_text, largest_first, name_width, united
 
 __all__ = ["Explanations"]
 
@@ -66,6 +66,11 @@ class Explanations(Result):
     @property
     def exact(self) -> bool:
         return all(one.exact for one in self.each)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the intervals may not hold, in sentences: those of all explanations."""
+        return united(e.doubts for e in self.each)
 
     def _half_widths(self, level: float) -> Array:
         """Half-widths that hold together within each explanation, (n_questions, n_features)."""
@@ -133,13 +138,13 @@ class Explanations(Result):
             lines += self._table(self.each[:_MOST_COLUMNS], self.labels[:_MOST_COLUMNS])
         if len(self) > _MOST_COLUMNS:
             lines.append(f"({len(self) - _MOST_COLUMNS} more)")
-        return "\n".join(lines)
+        return "\n".join([*lines, *doubt_lines(self.doubts, _MOST_COLUMNS)])
 
     def _table(self, shown: tuple[Explanation, ...], labels: tuple[str, ...]) -> list[str]:
         """One row per feature, one column per explanation."""
         names, order = self.each[0].names, largest_first(self.values)
         width, columns = name_width(names, order), [max(20, len(label)) for label in labels]
-        halves = [one.half_widths() for one in shown]
+        halves = [one.printed_half_widths for one in shown]
         head = "  ".join(f"{label:>{w}}" for label, w in zip(labels, columns, strict=True))
         lines = [f"{'feature':<{width}}  {head}"]
         for i in order:

@@ -28,7 +28,7 @@ class Interactions(EstimateResult, Mapping[Coalition, float]):
     Attributes
     ----------
     estimate : Estimate
-        The numbers in the order of `coalitions`, and their departures.
+        The numbers in the order of `coalitions`, and the deviation of each replicate from them.
     coalitions : tuple of tuple of int
         The coalitions.
     index : str
@@ -122,7 +122,8 @@ class Interactions(EstimateResult, Mapping[Coalition, float]):
         return [(self.coalitions[row], float(self._numbers[row])) for row in rows[:k]]
 
     def __repr__(self) -> str:
-        lines, half = [titled(f"{self.index} up to order {self.order}", self.exact, self.note)], self.half_widths()
+        lines = [titled(f"{self.index} up to order {self.order}", self.exact, self.note)]
+        half = self.printed_half_widths
         for coalition, value in self.top(_MOST_ROWS):
             names = " x ".join(self.names[i] for i in coalition)
             error = "" if self.exact else f"+- {error_text(half[self._row(coalition)])}"

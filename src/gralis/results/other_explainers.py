@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gralis.checks import one_of
 from gralis.estimators import Estimate
 from gralis.explainers import from_values, paths
@@ -21,9 +23,7 @@ class OtherExplainers(Evidence):
     def integrated_gradients(self) -> Attribution:
         """Integrated Gradients: the ray of all features."""
         full = self.f_x - self.f_baselines
-        return self._attribution(
-            paths.integrated_gradients(self.ledger, full, self.baseline_weights, self.estimate.exact)
-        )
+        return self._attribution(paths.integrated_gradients(self.ledger, full, self.design))
 
     def singles(self) -> Attribution:
         """v({i}) = F(x_i) - F(x'): every feature by itself."""
@@ -67,7 +67,9 @@ class OtherExplainers(Evidence):
         """
         fit = from_values.lime(self._coalition_values(), ridge, sigma, k_features, select)
         about = (self.names, self.delta, fit.note, self.features, self.form)
-        return LinearSurrogate(fit.estimate, *about, intercept=fit.intercept, r2=fit.r2, support=fit.support)
+        return LinearSurrogate(
+            self._with_known_errors(fit.estimate), *about, intercept=fit.intercept, r2=fit.r2, support=fit.support
+        )
 
     def moebius(self, max_order: int = 2) -> Interactions:
         """Moebius coefficients of the game v.
@@ -84,7 +86,7 @@ class OtherExplainers(Evidence):
         """
         sets = from_values.coalitions_up_to(self.n_features, max_order, "max_order", "moebius")
         estimate, note = from_values.moebius_up_to(self._coalition_values(), sets)
-        return Interactions(estimate, sets, "Moebius", max_order, self.names, note)
+        return Interactions(self._rounded(estimate, max_order), sets, "Moebius", max_order, self.names, note)
 
     def interactions(self, order: int = 2, index: str = "SII") -> Interactions:
         """An interaction index of the game v.
@@ -105,7 +107,12 @@ class OtherExplainers(Evidence):
         sets = from_values.coalitions_up_to(self.n_features, order, "order", "interactions")
         values = self._coalition_values()
         estimate = from_values.interactions(values, sets, order, index)
-        return Interactions(estimate, sets, index, order, self.names, values.note)
+        return Interactions(self._rounded(estimate, order), sets, index, order, self.names, values.note)
+
+    def _rounded(self, estimate: Estimate, order: int) -> Estimate:
+        """The estimate with rounding: a difference of the given order adds up 2^order values."""
+        rounding = np.full(len(estimate.values), 2.0**order * self.design.rounding)
+        return self._with_known_errors(estimate).with_rounding(rounding)
 
     def _by_index(self, index: Index, method: str) -> Attribution:
         values = self._coalition_values()
@@ -114,7 +121,15 @@ class OtherExplainers(Evidence):
 
     def _coalition_values(self) -> CoalitionValues:
         full = self.f_x - self.f_baselines
-        return coalition_values_of(self.ledger, full, self.baseline_weights, self.estimate.exact)
+        return coalition_values_of(self.ledger, full, self.baseline_weights)
+
+    def _with_known_errors(self, estimate: Estimate) -> Estimate:
+        """The estimate, with unknown errors if the rays were not drawn at random and some coalitions are missing."""
+        if estimate.exact or self.design.estimator.no_certificate is None:
+            return estimate
+        return estimate.unknown_where(np.ones(len(estimate.values), dtype=bool))
 
     def _attribution(self, estimate: Estimate, note: str = "") -> Attribution:
-        return Attribution(estimate, self.names, self.delta, note, self.features, self.form)
+        if estimate.rounding is None:
+            estimate = self.design.allowing(estimate, np.zeros_like(estimate.values))
+        return Attribution(self._with_known_errors(estimate), self.names, self.delta, note, self.features, self.form)

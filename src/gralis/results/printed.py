@@ -9,7 +9,7 @@ import numpy as np
 
 from gralis.errors import GralisError
 from gralis.results.certified import Certified
-from gralis.results.tables import error_text, largest_first, name_width
+from gralis.results.tables import doubt_lines, error_text, largest_first, name_width
 
 __all__ = ["Printed"]
 
@@ -25,14 +25,21 @@ class Printed(Certified):
     def headline(self) -> str:
         """What the values are: the number of features, the kernel if one enters, and the estimator."""
         kernel = f"{self.kernel}, " if self.design.estimator.has_kernel else ""
-        return f"{self.n_features} features, {kernel}{self.method}"
+        jumping = int(self.features.discrete.sum())
+        discrete = f" ({jumping} discrete)" if jumping else ""
+        return f"{self.n_features} features{discrete}, {kernel}{self.method}"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The sentences below a table: the sum and its residual, the cost, and whether the run was completed."""
+        """The sentences below a table: the facts, then the doubts."""
+        return (*self.facts, *doubt_lines(self.doubts))
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The sum and its residual, the cost, and whether the run was completed, each in a sentence."""
         notes = [f"sum of phi {self.values.sum():.6g}; {self.residual_sentence}", self.cost_sentence]
         if not self.complete:
-            notes.append("stopped before the plan was done: the numbers stand for what was evaluated so far")
+            notes.append("the run stopped before the plan was done; all numbers are from the rays evaluated so far")
         if self.reached is not None:
             notes.append(self.tolerance_sentence)
         return tuple(notes)
@@ -55,7 +62,7 @@ class Printed(Certified):
         goal = max(tolerance, atol / abs(self.delta)) if self.delta else 0.0
         if not goal or np.isnan(self.stderr).any():
             return sentence
-        unit = "gradients" if self.cost.n_gradients else "forwards"
+        unit = "gradients" if self.ledger.has_points or self.cost.n_gradients else "forwards"
         return f"{sentence}: about {self.budget_for(goal, level):.2g} {unit} would do it"
 
     @property
@@ -65,7 +72,7 @@ class Printed(Certified):
         return f"{spent}, {self.cost.seconds:.1f} s, plan {self.plan['name']}"
 
     def __repr__(self) -> str:
-        half, order = self.half_widths(), largest_first(self.values)
+        half, order = self.printed_half_widths, largest_first(self.values)
         width = name_width(self.names, order)
         ends = f"F(x) = {self.f_x:.6g}   F(x') = {self.f_baseline:.6g}   difference {self.delta:.6g}"
         lines = [f"GRALIS explanation, {self.headline}", ends, ""]

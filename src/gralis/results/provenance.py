@@ -44,7 +44,8 @@ def provenance(
         "plan": plan.name,
         "plan_options": plan.options(),
         "layer": problem.layer,
-        "input_dtype": [str(leaf.dtype).removeprefix("torch.") for leaf in problem.x],
+        "discrete": [problem.features.names[int(i)] for i in np.flatnonzero(problem.features.discrete)],
+        "input_dtype": [str(dtype).removeprefix("torch.") for dtype in problem.input_dtypes],
         "dtype": ", ".join(dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in problem.dtypes)),
         "asked_together": {"inputs": n_inputs, "targets": len(problem.targets)},  # on the same rays
         **asdict(options),

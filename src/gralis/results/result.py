@@ -59,12 +59,12 @@ class Result(ABC):
     @property
     @abstractmethod
     def stderr(self) -> Array:
-        """The standard error of every number: 0 if it is exact, NaN if it is unknown."""
+        """The standard error of every number: 0 if there is no error above rounding, NaN if it is unknown."""
 
     @property
     @abstractmethod
     def exact(self) -> bool:
-        """Whether no number has a sampling error."""
+        """Whether no number has an error above rounding."""
 
     @abstractmethod
     def _half_widths(self, level: float) -> Array:
@@ -76,13 +76,13 @@ class Result(ABC):
         Parameters
         ----------
         level : float, default=0.95
-            The probability with which all intervals cover together. A result that holds several explanations has
-            intervals that cover together within each explanation.
+            The probability with which all intervals cover the true values together. If a result holds several
+            explanations, this is so within each of them.
 
         Returns
         -------
         array
-            Shaped like `values`: 0 where a value is exact, NaN where its error is unknown.
+            Shaped like `values`: NaN where the error is unknown, and the size of rounding where a value is exact.
         """
         return self._half_widths(probability(level, "level", "half_widths"))
 
@@ -92,8 +92,8 @@ class Result(ABC):
         Parameters
         ----------
         level : float, default=0.95
-            The probability with which all intervals cover together. A result that holds several explanations has
-            intervals that cover together within each explanation.
+            The probability with which all intervals cover the true values together. If a result holds several
+            explanations, this is so within each of them.
 
         Returns
         -------
@@ -102,6 +102,11 @@ class Result(ABC):
         """
         half = self._half_widths(probability(level, "level", "interval"))
         return np.stack([self._numbers - half, self._numbers + half], axis=-1)
+
+    @property
+    def printed_half_widths(self) -> Array:
+        """The half-widths at 95% that tables show: 0 where a number is exact, although rounding may have changed it."""
+        return np.where(self.stderr == 0, 0.0, self.half_widths())
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the printed text with HTML characters escaped."""
@@ -119,10 +124,12 @@ class EstimateResult(Result):
 
     @property
     def stderr(self) -> Array:
+        """The standard error of every number: 0 if there is no error above rounding, NaN if it is unknown."""
         return self.estimate.stderr
 
     @property
     def exact(self) -> bool:
+        """Whether no number has an error above rounding."""
         return self.estimate.exact
 
     def _half_widths(self, level: float) -> Array:
@@ -148,6 +155,7 @@ class FeatureResult(EstimateResult):
 
     @property
     def n_features(self) -> int:
+        """The number of features."""
         return len(self.values)
 
     def top(self, k: int = 5) -> list[tuple[str, float, float]]:
@@ -169,11 +177,11 @@ class FeatureResult(EstimateResult):
     def to_input(self) -> Any:
         """The values on the shape of the input, in the form in which x was given (array, tuple or dict).
 
-        Each coordinate carries the value of its feature.
+        Each coordinate carries the value of its feature. Values without a place in the input are left out.
         """
         if self.features is None:
             raise GralisError("This attribution does not know its features; use features.to_input(values).")
-        leaves: Sequence[NDArray[Any]] = self.features.to_input(self.values)
+        leaves: Sequence[NDArray[Any]] = self.features.to_input(self.values[: self.features.n_features])
         form = self.form or InputForm(several=len(leaves) > 1)
         return form.pack(leaves)
 

@@ -1,4 +1,4 @@
-"""phi over sigma: one explanation per kernel width, all from one ledger (C3)."""
+"""phi over sigma, or over the number of nodes on a ray: several explanations, all from one ledger (C3)."""
 
 from __future__ import annotations
 
@@ -13,29 +13,39 @@ from gralis.checks import whole
 from gralis.errors import GralisError
 from gralis.results.printed import Printed
 from gralis.results.result import Result
-from gralis.results.tables import error_text, largest_first
+from gralis.results.tables import doubt_lines, error_text, largest_first, united
 
 __all__ = ["Sweep"]
+
+_MOST_DOUBTS = 3  # that are printed; those of neighbouring settings say almost the same
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep(Result):
-    """One explanation per sigma, all from one ledger.
+    """One explanation per setting of a parameter, all from one ledger.
 
     Attributes
     ----------
-    sigmas : tuple of float
-        The kernel widths; infinity stands for the uniform kernel.
+    settings : tuple of float
+        Kernel widths, of which infinity stands for the uniform kernel, or numbers of nodes.
     explanations : tuple of Explanation
         The explanation under each of them.
+    parameter : {"sigma", "n_nodes"}, default="sigma"
+        What was varied.
     """
 
-    sigmas: tuple[float, ...]
+    settings: tuple[float, ...]
     explanations: Sequence[Printed]
+    parameter: str = "sigma"
+
+    @property
+    def sigmas(self) -> tuple[float, ...]:
+        """The settings of a sweep over sigma."""
+        return self.settings
 
     @property
     def values(self) -> Array:
-        """phi, (n_sigmas, n_features)."""
+        """phi, (n_settings, n_features)."""
         return np.stack([e.values for e in self.explanations])
 
     @property
@@ -44,24 +54,29 @@ class Sweep(Result):
 
     @property
     def stderr(self) -> Array:
-        """Standard errors, (n_sigmas, n_features)."""
+        """Standard errors, (n_settings, n_features)."""
         return np.stack([e.stderr for e in self.explanations])
 
     @property
     def exact(self) -> bool:
         return all(e.exact for e in self.explanations)
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the intervals may not hold, in sentences: those of all explanations."""
+        return united(e.doubts for e in self.explanations)
+
     def _half_widths(self, level: float) -> Array:
-        """Half-widths that hold together within each sigma, (n_sigmas, n_features)."""
+        """Half-widths that hold together within each setting, (n_settings, n_features)."""
         return np.stack([e.half_widths(level) for e in self.explanations])
 
     @property
     def effective_rays(self) -> Array:
-        """How many equally weighted rays each value is worth, (n_sigmas, n_features)."""
+        """How many equally weighted rays each value is worth, (n_settings, n_features)."""
         return np.stack([e.effective_rays for e in self.explanations])
 
     def plot(self, top: int = 6, ax: Any = None) -> Any:
-        """Draw phi of the largest features over sigma. This needs the extra `plot`.
+        """Draw phi of the largest features over the settings. This needs the extra `plot`.
 
         Parameters
         ----------
@@ -83,13 +98,13 @@ class Sweep(Result):
         return ax.figure.figure
 
     def __repr__(self) -> str:
-        half, order = self.half_widths(), largest_first(self.values, 6)
+        half, order = self.printed_half_widths, largest_first(self.values, 6)
         names = [self.explanations[0].names[int(i)][:12] for i in order]
-        lines = [f"{'sigma':>8}  {'sum':>10}  {'rays':>7}  " + "  ".join(f"{name:>18}" for name in names)]
-        for sigma, e, errors in zip(self.sigmas, self.explanations, half, strict=True):
+        lines = [f"{self.parameter:>8}  {'sum':>10}  {'rays':>7}  " + "  ".join(f"{name:>18}" for name in names)]
+        for setting, e, errors in zip(self.settings, self.explanations, half, strict=True):
             cells = (f"{e.values[i]:>9.4g} +-{error_text(errors[i]):<7}" for i in order)
-            lines.append(f"{sigma:>8.3g}  {e.values.sum():>10.5g}  {_effective(e):>7}  " + "  ".join(cells))
-        return "\n".join(lines)
+            lines.append(f"{setting:>8.3g}  {e.values.sum():>10.5g}  {_effective(e):>7}  " + "  ".join(cells))
+        return "\n".join([*lines, *doubt_lines(self.doubts, _MOST_DOUBTS)])
 
 
 def _effective(e: Printed) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gralis.arrays import Array
 
-__all__ = ["MOST_ROWS", "error_text", "largest_first", "name_width", "table_html", "titled"]
+__all__ = ["MOST_ROWS", "doubt_lines", "error_text", "largest_first", "name_width", "table_html", "titled", "united"]
 
 MOST_ROWS = 15
 
@@ -40,6 +40,25 @@ def error_text(half_width: float) -> str:
 def titled(what: str, exact: bool, note: str) -> str:
     """The first line of a table: what it shows, and whether it is exact."""
     return f"{what} ({'exact' if exact else 'estimated'}{'; ' + note if note else ''})"
+
+
+def doubt_lines(doubts: Sequence[str], most: int | None = None) -> tuple[str, ...]:
+    """The doubts as lines below a table, `most` of them.
+
+    >>> doubt_lines(["The model is random.", "F jumps."], 1)
+    ('doubt: The model is random.', '(1 more in .doubts)')
+    """
+    lines = [f"doubt: {sentence}" for sentence in doubts[:most]]
+    return (*lines, f"({len(doubts) - len(lines)} more in .doubts)") if len(doubts) > len(lines) else tuple(lines)
+
+
+def united(doubts: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """The doubts of several explanations, each sentence once.
+
+    >>> united([("a", "b"), (), ("b", "c")])
+    ('a', 'b', 'c')
+    """
+    return tuple(dict.fromkeys(sentence for each in doubts for sentence in each))
 
 
 def table_html(text: str) -> str:

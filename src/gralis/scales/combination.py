@@ -12,11 +12,11 @@ from gralis.arrays import Array
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate
 from gralis.features import Features, coordinates
-from gralis.features.overlap import overlap
 from gralis.options import Choices
+from gralis.results.explanation import Explanation
 from gralis.scales.levels import Level
 from gralis.scales.result import LevelResult, MultiScale
-from gralis.scales.weights import checked_weights, minimum_variance
+from gralis.scales.weighting import Weighting, covariances
 from gralis.targets import Target
 
 __all__ = ["multiscale"]
@@ -33,10 +33,15 @@ def multiscale(
     weights: str | Sequence[float] = "inverse-variance",
     on: Features | Literal["finest", "pixels"] = "finest",
     per_feature: bool = False,
+    disagreement: bool = True,
     target: Target = None,
     **options: Unpack[Choices],
 ) -> MultiScale:
     """phi_i = sum over levels of lambda_l phi_i^(l): levels combined on common features with the least variance.
+
+    The variance of a level that the weights see is its sampling variance, plus the square of its quadrature error, plus
+    the variance between levels tau^2. Levels that answer different questions therefore get similar weights, even if one
+    of them was enumerated. The intervals are about sum_l lambda_l phi_l, so they do not contain tau^2.
 
     The other options are those of `explain`, which runs once per level with the same seed and, unless `replicates` is
     given, with 12 replicates.
@@ -48,8 +53,11 @@ def multiscale(
     x : array or tensor
         The input that is explained.
     levels : sequence
-        The levels. Each is a `Features` of the input, a number of superpixels, a layer (a module or its name, of which
-        the spatial cells are the features), a pair (layer, `Features` of its output), or an `Explanation` of x.
+        The levels. Each is a `Features` of the input, a number of superpixels, a layer (a module or its name; the
+        features are its spatial cells or dense units), a pair (layer, `Features` of its output), or an `Explanation`
+        of x. `gralis.features.patches` and `tokens` put tokens on their patches and positions. A pair, or an
+        explanation, may be followed by a matrix of shares (n_common, n_features) in a longer tuple. Channels, heads,
+        dense units and class tokens have no place in the input; each gets a separate row in the result.
     weights : str or sequence of float, default="inverse-variance"
         How the levels are weighted: "inverse-variance", "covariance", "nonnegative" or "uniform", as in
         `gralis.scales.minimum_variance`, or one number per level with the sum 1.
@@ -57,6 +65,10 @@ def multiscale(
         The common features of the result: these features, those of the finest level on the input, or every coordinate.
     per_feature : bool, default=False
         Whether the weights are chosen for each feature separately. By default all features share the weights.
+    disagreement : bool, default=True
+        Whether the variance between the levels counts in the weights, as `gralis.scales.between_levels` estimates it.
+        False leaves only the errors of the levels, as in Theorem 7 of the paper, which is right for levels that
+        estimate the same quantity; a level without an error then takes all the weight.
     target : int, tuple or callable, optional
         Which output of the model is explained, as in `explain`.
 
@@ -83,19 +95,25 @@ def multiscale(
     options.setdefault("replicates", _REPLICATES)
     explained = [level.explain(model, x, {**options, "target": target}) for level in resolved]
     common = _common(on, resolved)
-    mapped = [level.estimate.combined(overlap(level.features, common)) for level in explained]
-    results = map(LevelResult, [level.name for level in resolved], explained, mapped)
-    departures = _departures(mapped)
-    chosen, method = _weights(weights, departures, per_feature)
-    variances = (departures**2).sum(1) / _degrees(departures)  # (n_levels, n_features)
+    ways, own = _ways(resolved, explained, common)
+    mapped = [level.estimate.combined(way) for level, way in zip(explained, ways, strict=True)]
+    names = [level.name for level in resolved]
+    numerical = np.stack([_numerical(level, way) for level, way in zip(explained, ways, strict=True)])
+    weighting = Weighting(weights, per_feature, disagreement, numerical)
+    paired = all(level.design.estimator.departs_by_replicate for level in explained)
+    departures = _departures(mapped, paired)
+    values = np.stack([estimate.values for estimate in mapped])
+    chosen, method = weighting.weights(values, departures)
+    variances = np.einsum("fll->lf", covariances(departures))
     return MultiScale(
         _combination(mapped, departures, chosen, method),
         common,
-        tuple(results),
+        tuple(map(LevelResult, names, explained, mapped)),
         chosen if per_feature else chosen[:, 0],
         method,
         (chosen**2 * variances).sum(0),
-        _measured(weights, mapped, departures, per_feature),
+        weighting.jackknife(values, departures),
+        own,
         next((level.form for level in explained if level.features.shapes == common.shapes), None),
     )
 
@@ -112,38 +130,56 @@ def _common(on: Features | str, levels: Sequence[Level]) -> Features:
     return finest if on == "finest" else coordinates(finest.shapes[0])
 
 
-def _departures(estimates: Sequence[Estimate]) -> Array:
-    """The departures of all levels, (n_levels, n_replicates, n_features); those of an exact level are zero."""
-    counts = {len(estimate.departures) for estimate in estimates if not estimate.exact}
-    if len(counts) > 1:
+def _ways(
+    levels: Sequence[Level], explained: Sequence[Explanation], common: Features
+) -> tuple[list[Array], tuple[str, ...]]:
+    """The matrix of every level to the rows of the result: the common features, then what has no place in them."""
+    carried = [level.carried(explanation, common) for level, explanation in zip(levels, explained, strict=True)]
+    if all(not rows[: common.n_features].any() for rows, _ in carried):
         raise GralisError(
-            f"The levels have {sorted(counts)} replicates, so their covariance cannot be estimated; explain "
+            "None of the levels has a place in the common features, so there is nothing to combine; explain the levels "
+            "one by one, or add a level of the input."
+        )
+    ways, first, n_own = [], 0, sum(len(own) for _, own in carried)
+    for rows, own in carried:
+        way = np.zeros((common.n_features + n_own, rows.shape[1]))
+        way[: common.n_features] = rows[: common.n_features]
+        way[common.n_features + first :][: len(own)] = rows[common.n_features :]
+        ways.append(way)
+        first += len(own)
+    return ways, tuple(name for _, own in carried for name in own)
+
+
+def _numerical(explanation: Explanation, way: Array) -> Array:
+    """The quadrature error of every row of the result, as far as it is known."""
+    if explanation.plan.get("quadrature") in (None, "random"):  # random nodes have no bias
+        return np.zeros(len(way))
+    return np.asarray(way @ np.nan_to_num(explanation.certificate().quadrature))
+
+
+def _departures(estimates: Sequence[Estimate], paired: bool) -> Array:
+    """The departures of all levels, (n_levels, n_replicates, n_features); zero for a level without sampling error.
+
+    If the departures are not `paired` by their replicates, the errors of the levels are independent: each level keeps
+    its variance and gets rows of its own.
+    """
+    sampled = [not estimate.exact and bool(estimate.departures.any()) for estimate in estimates]
+    counts = [len(estimate.departures) if drawn else 0 for estimate, drawn in zip(estimates, sampled, strict=True)]
+    shared = len({count for count in counts if count}) <= 1
+    if paired and not shared:
+        raise GralisError(
+            f"The levels have {sorted(set(counts))} replicates, so their covariance cannot be estimated; explain "
             f"them with the same replicates=."
         )
-    n_replicates = counts.pop() if counts else 2
-    return np.stack([np.zeros((n_replicates, len(e.values))) if e.exact else e.departures for e in estimates])
-
-
-def _degrees(departures: Array) -> int:
-    n_replicates = int(departures.shape[1])
-    return n_replicates * (n_replicates - 1)
-
-
-def _weights(weights: str | Sequence[float], departures: Array, per_feature: bool) -> tuple[Array, str]:
-    """The weights, (n_levels, n_features or 1), and the name of the method."""
-    n_levels = len(departures)
-    if not isinstance(weights, str):
-        return checked_weights(weights, n_levels)[:, None], "given"
-    if weights == "uniform" or not per_feature:
-        pooled = np.einsum("arf,brf->ab", departures, departures)
-        return minimum_variance(pooled, weights)[:, None], weights
-    if n_levels >= departures.shape[1]:
-        raise GralisError(
-            f"Weights per feature for {n_levels} levels need more replicates than the {departures.shape[1]} there are; "
-            f"raise replicates=, or leave per_feature=False."
-        )
-    each = np.einsum("arf,brf->fab", departures, departures)
-    return np.stack([minimum_variance(sigma, weights) for sigma in each], axis=1), weights
+    n_rows = max(*counts, 2) if shared else sum(counts)
+    rows = np.zeros((len(estimates), n_rows, len(estimates[0].values)))
+    first = 0
+    for level, (estimate, count) in enumerate(zip(estimates, counts, strict=True)):
+        if count:
+            scale = 1.0 if shared else np.sqrt(n_rows * (n_rows - 1) / (count * (count - 1)))
+            rows[level, first : first + count] = scale * estimate.departures
+            first += 0 if shared else count
+    return rows
 
 
 def _combination(estimates: Sequence[Estimate], departures: Array, weights: Array, method: str) -> Estimate:
@@ -157,21 +193,12 @@ def _combination(estimates: Sequence[Estimate], departures: Array, weights: Arra
         f"{len(estimates)} levels, {method} weights",
         all(e.exact for e in estimates),
         np.min(counted, axis=0) if counted else None,
+        _weighted([e.margin for e in estimates], weights),
+        _weighted([e.rounding for e in estimates], weights),
     )
 
 
-def _measured(
-    weights: str | Sequence[float], estimates: Sequence[Estimate], departures: Array, per_feature: bool
-) -> Array:
-    """The jackknife variance of the combination: each replicate is left out in turn, and the weights are chosen again.
-
-    It includes the error of the weights: they depend on the sample, and the levels do not estimate the same quantity.
-    """
-    n = departures.shape[1]
-    values = np.stack([estimate.values for estimate in estimates])
-    kept = []
-    for left_out in range(n):
-        others = np.delete(departures, left_out, axis=1)
-        chosen, _ = _weights(weights, others - others.mean(1, keepdims=True), per_feature)
-        kept.append((chosen * (values - departures[:, left_out] / (n - 1))).sum(0))
-    return np.asarray((n - 1) ** 2 / n * np.var(kept, axis=0, ddof=1))
+def _weighted(parts: Sequence[Array | None], weights: Array) -> Array | None:
+    """sum of |weight| * part over the levels that have one; None if none has."""
+    known = [np.abs(w) * part for w, part in zip(weights, parts, strict=True) if part is not None]
+    return np.sum(known, axis=0) if known else None

@@ -12,6 +12,7 @@ from gralis.estimators import Estimate
 from gralis.features import Features
 from gralis.results.explanation import Explanation
 from gralis.results.result import FeatureResult, InputForm
+from gralis.results.tables import doubt_lines, united
 
 __all__ = ["LevelResult", "MultiScale"]
 
@@ -55,6 +56,8 @@ class MultiScale(FeatureResult):
         sum_l lambda_l^2 sigma_l^2: the variance if the levels were independent.
     measured : array of shape (n_features,)
         The variance by a jackknife over replicates that chooses the weights again each time.
+    own : tuple of str, default=()
+        The names of the rows after the common features: parts of levels that have no place in the input.
     form : InputForm or None
         How the user packs the arrays of the input.
     """
@@ -66,6 +69,7 @@ class MultiScale(FeatureResult):
     weighting: str
     predicted_if_independent: Array
     measured: Array
+    own: tuple[str, ...] = ()
     form: InputForm | None = None
 
     @property
@@ -75,22 +79,31 @@ class MultiScale(FeatureResult):
 
     @property
     def names(self) -> Sequence[str]:  # type: ignore[override]
-        """The names of the common features."""
-        return self.features.names
+        """The names of the common features, and of the rows without a place after them."""
+        return (*self.features.names, *self.own) if self.own else self.features.names
 
     @property
     def variance(self) -> Array:
         """lambda' Sigma lambda of every feature: it counts the covariance between levels and takes weights as given."""
-        return np.asarray(self.estimate.stderr**2)
+        return np.asarray(self.estimate.sampling_error**2)
 
     @property
     def stderr(self) -> Array:
         """The standard error of every value, including that of the weights."""
-        return np.asarray(np.sqrt(np.maximum(self.variance, self.measured)))
+        margin = 0.0 if self.estimate.margin is None else self.estimate.margin
+        return np.asarray(np.sqrt(np.maximum(self.variance, self.measured) + margin**2))
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the intervals may not hold, in sentences: those of all levels."""
+        return united(level.explanation.doubts for level in self.levels)
 
     def _half_widths(self, level: float) -> Array:
-        half, sampling = super()._half_widths(level), self.estimate.stderr
-        return half * np.divide(self.stderr, sampling, out=np.ones_like(half), where=sampling > 0)
+        half, allowance = super()._half_widths(level), self.estimate.allowance
+        measured = np.sqrt(np.maximum(self.variance, self.measured))
+        sampling = self.estimate.sampling_error
+        ratio = np.divide(measured, sampling, out=np.ones_like(half), where=sampling > 0)
+        return (half - allowance) * ratio + allowance
 
     @property
     def between(self) -> Array:
@@ -115,9 +128,10 @@ class MultiScale(FeatureResult):
 
     def __repr__(self) -> str:
         first = self.levels[0].explanation
+        beside = f" and {len(self.own)} without a place in it" if self.own else ""
         width = max(5, *(len(level.name) for level in self.levels))
         lines = [
-            f"{len(self.levels)} levels on {self.features!r}, {self.method} weights",
+            f"{len(self.levels)} levels on {self.features!r}{beside}, {self.method} weights",
             f"sum {self.values.sum():.5g}   F(x) - F(x') = {first.delta:.5g}",
             f"{'level':<{width}}  {'regions':>7}  {'weight':>8}  {'rms error':>9}",
         ]
@@ -132,4 +146,4 @@ class MultiScale(FeatureResult):
             f"covariance, {measured} measured (measured / independent variance {self.optimism:.2f})",
             f"between levels, beyond sampling error: {np.sqrt(self.between_beyond_noise.mean()):.3g} (rms)",
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *doubt_lines(self.doubts)])

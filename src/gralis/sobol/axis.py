@@ -15,7 +15,7 @@ from gralis.errors import bad
 class Axis:
     """m Gauss nodes on each of n_panels equal parts of the quantile levels, or the distinct values of a column (m = 0).
 
-    The weights sum to one. `missed` estimates the error of the nodes in E F^2.
+    The weights sum to one. `missed` estimates the error of the nodes in E F^2, and `tail` the error of interpolation.
     """
 
     nodes: Array
@@ -23,21 +23,22 @@ class Axis:
     m: int
     n_panels: int
     missed: float
+    tail: float
 
     def __post_init__(self) -> None:
         if len(self.nodes) != len(self.weights) or abs(self.weights.sum() - 1) > 1e-12 or (self.weights < 0).any():
             raise bad("weights", "Axis", ">= 0, one per node, with sum 1", f"the sum {self.weights.sum()}")
 
     @classmethod
-    def of_panels(cls, quantile: Callable[[Array], Array], m: int, n_panels: int, missed: float) -> Axis:
+    def of_panels(cls, quantile: Callable[[Array], Array], m: int, n_panels: int, missed: float, tail: float) -> Axis:
         """Gauss-Legendre nodes in the quantile levels of an input with this quantile function."""
         u, weights = gauss(m, n_panels)
-        return cls(quantile(u), weights, m, n_panels, missed)
+        return cls(quantile(u), weights, m, n_panels, missed, tail)
 
     @classmethod
     def of_atoms(cls, values: Array, probabilities: Array) -> Axis:
         """The values of a discrete input with their probabilities; these nodes make no error."""
-        return cls(values, probabilities, 0, 0, 0.0)
+        return cls(values, probabilities, 0, 0, 0.0, 0.0)
 
     def with_node(self, x: float) -> Axis:
         """The same axis with one more node of weight zero."""

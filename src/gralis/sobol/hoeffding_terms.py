@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,16 +18,16 @@ from gralis.checks import whole
 from gralis.errors import bad
 from gralis.estimators.estimate import Estimate
 from gralis.sobol import quadrature
-from gralis.sobol.axis import Axis
+from gralis.sobol.found import Found, without_sampling
+from gralis.sobol.input_sets import InputSet, subsets
 from gralis.sobol.inputs import Inputs, resolve
-from gralis.sobol.result import exactly, plus_minus
+from gralis.sobol.result import plus_minus
 from gralis.sobol.settings import Settings
 from gralis.sobol.values import PointValues
 from gralis.targets import Target
 
 __all__ = ["Hoeffding", "hoeffding"]
 
-InputSet = tuple[int, ...]
 _MOST_ROWS = 15
 
 
@@ -105,11 +106,16 @@ def hoeffding(
         open_sets = [t for t in [(), *sets] if len(t) < len(point)]  # for the full set there is nothing to average
         grid = quadrature.grid(values, inputs, settings, settings.least(len(open_sets)) + 1, point)
         if grid is not None:
-            mean, terms = _exact(*grid, sets)
+            found = _on_grid(grid, sets, settings.level)
         else:
             averages = _averages(values, inputs, settings, point, open_sets)
-            mean, terms = Estimate.mean(averages[:, :1], "sampling"), _terms(averages, open_sets, f_x, sets)
-    return Hoeffding(mean, terms, tuple(sets), f_x, labels, inputs.words, settings.level, values.n_evaluations)
+            estimates = {
+                "mean": Estimate.mean(averages[:, :1], "sampling"),
+                "terms": _terms(averages, open_sets, f_x, sets),
+            }
+            margins = {name: np.zeros(len(estimate.values)) for name, estimate in estimates.items()}
+            found = Found(estimates, margins, (), False, None)
+    return Hoeffding(found, tuple(sets), f_x, labels, inputs.words, settings.level, values.n_evaluations)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,10 +124,9 @@ class Hoeffding:
 
     Attributes
     ----------
-    mean_estimate : Estimate
-        The estimate of E F with its replicates.
-    terms_estimate : Estimate
-        The estimate of the terms with its replicates, in the order of `sets`.
+    found : Found
+        The estimates of E F ("mean") and of the terms ("terms", in the order of `sets`) with their replicates, and what
+        their half-widths have beside sampling error.
     sets : tuple of tuple of int
         The sets T, each with its inputs in increasing order.
     f_x : float
@@ -136,8 +141,7 @@ class Hoeffding:
         How many points the model was evaluated at.
     """
 
-    mean_estimate: Estimate
-    terms_estimate: Estimate
+    found: Found
     sets: tuple[InputSet, ...]
     f_x: float
     names: Sequence[str]
@@ -147,8 +151,18 @@ class Hoeffding:
 
     @property
     def exact(self) -> bool:
-        """Whether the terms have no sampling error."""
-        return self.terms_estimate.exact
+        """Whether F was evaluated at every point that the inputs can take, so that only rounding is left."""
+        return self.found.enumerated
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Sentences that say why the half-widths may not hold; empty if nothing objects."""
+        return self.found.doubts
+
+    @property
+    def terms_estimate(self) -> Estimate:
+        """The estimate of the terms with its replicates, in the order of `sets`."""
+        return self.found.estimates["terms"]
 
     @cached_property
     def terms(self) -> Mapping[InputSet, float]:
@@ -157,18 +171,21 @@ class Hoeffding:
 
     @cached_property
     def half_width(self) -> Mapping[InputSet, float]:
-        """The half-width of every term; 0 if the terms are exact."""
-        return dict(zip(self.sets, half_widths(self.terms_estimate, self.level).tolist(), strict=True))
+        """The half-width of every term."""
+        return dict(zip(self.sets, self._half("terms").tolist(), strict=True))
 
     @property
     def mean(self) -> float:
         """E F."""
-        return float(self.mean_estimate.values[0])
+        return float(self.found.estimates["mean"].values[0])
 
     @cached_property
     def mean_half_width(self) -> float:
-        """The half-width of `mean`; 0 if it is exact."""
-        return float(half_widths(self.mean_estimate, self.level)[0])
+        """The half-width of `mean`."""
+        return float(self._half("mean")[0])
+
+    def _half(self, name: str) -> Array:
+        return half_widths(self.found.estimates[name], self.level) + self.found.margins[name]
 
     @property
     def remainder(self) -> float:
@@ -176,31 +193,36 @@ class Hoeffding:
         return float(self.f_x - self.mean - self.terms_estimate.values.sum())
 
     def __repr__(self) -> str:
-        how = "exact by quadrature" if self.exact else f"sampled, {self.level:.0%} intervals"
+        shown = 0.0 if self.exact else 1.0
         lines = [
-            f"Hoeffding terms at x, {how}, {self.n_evaluations} model evaluations",
-            f"F(x) = {self.f_x:.6g}   E F = {plus_minus(self.mean, self.mean_half_width)}",
+            f"Hoeffding terms at x, {self.found.words(self.level)}, {self.n_evaluations} model evaluations",
+            f"F(x) = {self.f_x:.6g}   E F = {plus_minus(self.mean, shown * self.mean_half_width)}",
             "",
         ]
         order = sorted(self.sets, key=lambda t: -abs(self.terms[t]))[:_MOST_ROWS]
         labels = [" x ".join(self.names[i] for i in t) for t in order]
         width = max(len(label) for label in labels)
         for t, label in zip(order, labels, strict=True):
-            lines.append(f"{label:<{width}}  {plus_minus(self.terms[t], self.half_width[t])}")
+            lines.append(f"{label:<{width}}  {plus_minus(self.terms[t], shown * self.half_width[t])}")
         if len(order) < len(self.sets):
             lines.append(f"({len(self.sets) - len(order)} more)")
         lines.append(f"larger sets of inputs  {self.remainder:.6g}")
         lines.append(f"inputs: {self.inputs}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.found.notes(self.level)])
 
 
-def _exact(axes: list[Axis], tensor: Array, sets: list[InputSet]) -> tuple[Estimate, Estimate]:
+def _on_grid(grid: quadrature.Grid, sets: list[InputSet], level: float) -> Found:
     """Along each axis, take either the mean over the nodes, or the value at x (the last node) minus that mean."""
+    axes = grid.axes
     here = [np.eye(len(axis.nodes))[-1] for axis in axes]
     functionals = [np.stack([axis.weights, x - axis.weights]) for axis, x in zip(axes, here, strict=True)]
-    terms = quadrature.reduce(tensor, functionals)  # (2, ..., 2); the index is 1 at the members of T
+    terms = quadrature.reduce(grid.tensor, functionals)  # (2, ..., 2); the index is 1 at the members of T
     values = np.array([terms[tuple(int(j in t) for j in range(len(axes)))] for t in sets])
-    return exactly(terms[(0,) * len(axes)].reshape(1)), exactly(values)
+    deviation = math.sqrt(max(float(quadrature.parts(grid.tensor, axes)[1].sum()), 0.0))
+    error = grid.check.excess + (grid.error(deviation**2) * deviation if deviation else grid.check.rounding)
+    estimates = {"mean": without_sampling(terms[(0,) * len(axes)].reshape(1)), "terms": without_sampling(values)}
+    margins = {"mean": np.array([error]), "terms": np.array([2.0 ** len(t) * error for t in sets])}
+    return Found(estimates, margins, (), grid.enumerated, grid.check.unseen(level))
 
 
 def _averages(values: PointValues, inputs: Inputs, settings: Settings, x: Array, open_sets: list[InputSet]) -> Array:
@@ -228,7 +250,7 @@ def _terms(averages: Array, open_sets: list[InputSet], f_x: float, sets: list[In
 
 def _moebius(value: Callable[[InputSet], Any], t: InputSet) -> Any:
     """sum over A within T of (-1)^(|T| - |A|) value(A)."""
-    return sum((-1) ** (len(t) - size) * value(a) for size in range(len(t) + 1) for a in combinations(t, size))
+    return sum((-1) ** (len(t) - len(a)) * value(a) for a in subsets(t))
 
 
 def _point(x: object, n: int) -> Array:

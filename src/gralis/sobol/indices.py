@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Literal
 
@@ -10,12 +11,12 @@ import numpy as np
 import torch
 
 from gralis.arrays import Array
-from gralis.estimators.estimate import Estimate
 from gralis.sobol import pick_freeze, quadrature
-from gralis.sobol.axis import Axis
 from gralis.sobol.design import cost_of_a_row
+from gralis.sobol.found import Found, without_sampling
+from gralis.sobol.input_sets import InputSet, named_sets, with_pairs
 from gralis.sobol.inputs import resolve
-from gralis.sobol.result import Sensitivity, exactly
+from gralis.sobol.result import Sensitivity
 from gralis.sobol.settings import Settings
 from gralis.sobol.values import PointValues
 from gralis.targets import Target
@@ -28,6 +29,7 @@ def sensitivity(
     sampler: object,
     *,
     target: Target = None,
+    sets: Iterable[Sequence[int | str]] | None = None,
     method: Literal["auto", "quadrature", "sampling"] = "auto",
     budget: int | None = 2**16,
     level: float = 0.95,
@@ -41,7 +43,8 @@ def sensitivity(
     """Var F = sum over T of Var f_T: Sobol indices S_T = Var f_T / Var F, total indices and Shapley effects.
 
     The indices say how much of the variance of F over its inputs comes from each input and from interactions. They are
-    exact where quadrature is exact; otherwise they are sampled, and independent replicates give their intervals.
+    exact if the inputs take finitely many values and F was evaluated at all of them. Otherwise they come from
+    quadrature, which random points check, or from sampling, where independent replicates give the intervals.
 
     Parameters
     ----------
@@ -53,10 +56,13 @@ def sensitivity(
         treated as independent in every case.
     target : int, tuple or callable, optional
         Which output of the model is F, as in `explain`. A model with one output needs no target.
+    sets : iterable of tuples of int or str, optional
+        Further sets T whose indices are wanted, each by the numbers or by the names of its inputs: `interactions` and
+        `closed` of the result have them beside all pairs. In sampling, a set costs up to 2^(|T| + 1) points per row.
     method : {"auto", "quadrature", "sampling"}, default="auto"
-        "quadrature" evaluates F on a tensor grid and raises if that is not exact; "sampling" uses the pick-freeze
-        design. "auto" takes quadrature if a few lines along every input show that it is exact and if it needs at most
-        half of the budget, and sampling otherwise.
+        "quadrature" evaluates F on a tensor grid and raises if F is too rough for it; "sampling" uses the pick-freeze
+        design. "auto" takes quadrature if a few lines along every input and up to a quarter of the budget at random
+        points show that F is smooth enough, and if it needs at most half of the budget. Otherwise it takes sampling.
     budget : int or None, default=65536
         The largest number of model evaluations. None means no limit and requires method="quadrature".
     level : float, default=0.95
@@ -84,44 +90,56 @@ def sensitivity(
     >>> from gralis.games import Ishigami
     >>> F = Ishigami()
     >>> result = sensitivity(F, F.bounds)
-    >>> result.first.round(4).tolist(), round(result.pairs[0, 2], 4), result.exact
+    >>> result.first.round(4).tolist(), round(result.pairs[0, 2], 4), bool(result.first_half_width.max() < 1e-9)
     ([0.3139, 0.4424, 0.0], 0.2437, True)
+    >>> triple = sensitivity(F, F.bounds, sets=[(0, 1, 2)])
+    >>> round(triple.closed[0, 1, 2], 4), triple.doubts
+    (1.0, ())
     """
     settings = Settings.check("sensitivity", method, budget, level, replicates, seed, batch_size)
     inputs, labels = resolve(sampler, names, "sensitivity")
+    wanted = with_pairs(named_sets(() if sets is None else sets, labels, "sensitivity"), inputs.n_inputs)
     values = PointValues(model, target, inputs.n_inputs, settings.batch_size, device, dtype)
     with values.session():
         grid = quadrature.grid(values, inputs, settings, settings.least(cost_of_a_row(inputs.n_inputs)))
         if grid is not None:
-            estimates, error = _exact(values, *grid)
+            found = _on_grid(values, grid, wanted, settings.level)
         else:
-            estimates, error = pick_freeze.estimate(values, inputs, settings), None
-    return Sensitivity(estimates, labels, inputs.words, settings.level, values.n_evaluations, error)
+            found = pick_freeze.estimate(values, inputs, settings, wanted)
+    return Sensitivity(found, wanted, labels, inputs.words, settings.level, values.n_evaluations)
 
 
-def _exact(values: PointValues, axes: list[Axis], tensor: Array) -> tuple[dict[str, Estimate], float | None]:
-    """Every index without sampling error, and the quadrature error."""
-    mean, parts = quadrature.parts(tensor, axes)
+def _on_grid(values: PointValues, grid: quadrature.Grid, sets: tuple[InputSet, ...], level: float) -> Found:
+    """Every index on a grid, with the error of quadrature and of rounding as the margin."""
+    mean, parts = quadrature.parts(grid.tensor, grid.axes)
     variance = float(parts.sum())
-    if variance <= (64 * values.eps * float(np.abs(tensor).max())) ** 2:
+    if variance <= (64 * values.eps * float(np.abs(grid.tensor).max())) ** 2:
         raise pick_freeze.constant_model()
-    indices = {"mean": np.array([mean]), "variance": np.array([variance]), **_shares(parts / variance)}
-    return {name: exactly(value) for name, value in indices.items()}, sum(axis.missed for axis in axes) / variance
+    indices = {"mean": np.array([mean]), "variance": np.array([variance]), **_shares(parts / variance, sets)}
+    error, rough = grid.error(variance), grid.check.excess / math.sqrt(variance)
+    margins = {
+        name: error + 4 * rough * np.sqrt(np.maximum(index, 0)) + 4 * rough**2 for name, index in indices.items()
+    }
+    margins["mean"] = np.array([(error + rough) * math.sqrt(variance)])
+    margins["variance"] = np.array([(error + 2 * rough + rough**2) * variance])
+    estimates = {name: without_sampling(value) for name, value in indices.items()}
+    return Found(estimates, margins, (), grid.enumerated, grid.check.unseen(level))
 
 
-def _shares(parts: Array) -> dict[str, Array]:
+def _shares(parts: Array, sets: tuple[InputSet, ...]) -> dict[str, Array]:
     """All indices, computed from S_T for every T, an array (2, ..., 2)."""
     n = parts.ndim
     inside = np.indices(parts.shape).reshape(n, -1)  # (n, 2^n)
     flat, size = parts.ravel(), np.maximum(inside.sum(0), 1)
-    first = np.array([parts[tuple(int(k == i) for k in range(n))] for i in range(n)])
-    sets = list(combinations(range(n), 2))
-    pairs = np.array([parts[tuple(int(k in pair) for k in range(n))] for pair in sets])
-    closed = np.array([first[i] + first[j] for i, j in sets]) + pairs
+
+    def of(t: InputSet) -> float:
+        return float(parts[tuple(int(k in t) for k in range(n))])
+
     return {
-        "first": first,
+        "first": np.array([of((i,)) for i in range(n)]),
         "total": inside @ flat,
-        "pairs": pairs,
-        "closed": closed,
+        "pairs": np.array([of(t) for t in combinations(range(n), 2)]),
+        "interactions": np.array([of(t) for t in sets]),
+        "closed": np.array([parts[tuple(slice(None) if k in t else 0 for k in range(n))].sum() for t in sets]),
         "shapley": inside @ (flat / size),
     }

@@ -1,68 +1,56 @@
-"""Estimates by pick-freeze: two tables A and B of rows, and rows that take some columns from A and the rest from B.
-
-With A_i = A but column i from B, B_i = B but column i from A, and D_i = F(A) - F(A_i), E_i = F(B) - F(B_i):
-
-    single    Var f_i                            = -E[D_i E_i] / 2
-    pair      Var f_ij                           = E[D_i E_j]
-    total     sum of Var f_T over T with i       = E[D_i^2 + E_i^2] / 4
-    overlap   sum of Var f_T over T with i and j = E[D_i D_j + E_i E_j] / 2
-    variance  Var F                              = E[(F(A) - F(B))^2] / 2 = E[(F(A_i) - F(B_i))^2] / 2
-
-A product of differences contains only the terms with i (and j), so small indices have small errors. Shapley effects
-need coalitions of every size: the two smallest and the two largest sizes follow from the moments above, the sizes
-between them from walks from A to B.
-"""
+"""Sampled indices: ratios of pick-freeze moments that are pooled over independent replicates, with jackknife errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.errors import BudgetError, GralisError
 from gralis.estimators.estimate import Estimate
 from gralis.sobol.design import PickFreezeDesign, cost_of_a_row
+from gralis.sobol.found import Found
+from gralis.sobol.input_sets import InputSet, subsets
 from gralis.sobol.inputs import Inputs
+from gralis.sobol.moments import VarianceMoments, blocks, each, known_moments, row_moments
+from gralis.sobol.rare_events import Coincidences, rare_event_doubts
 from gralis.sobol.settings import Settings
 from gralis.sobol.surrogate import LegendreSurrogate, fit
 from gralis.sobol.values import PointValues
 
 
-@dataclass(frozen=True, eq=False)
-class VarianceMoments:
-    """The moments that determine all indices, estimated without bias or known; a leading axis counts replicates."""
+def estimate(values: PointValues, inputs: Inputs, settings: Settings, sets: tuple[InputSet, ...]) -> Found:
+    """Every index with its jackknife error, and with what rare events add to it.
 
-    mean: Array  # ()
-    variance: Array  # ()
-    single: Array  # (n,)
-    total: Array  # (n,)
-    pair: Array  # (n, n), zero on the diagonal
-    overlap: Array  # (n, n), zero on the diagonal
-    walk: Array  # (n,), the part of the Shapley effects from coalitions of 2 .. n - 3 others
-
-
-def estimate(values: PointValues, inputs: Inputs, settings: Settings) -> dict[str, Estimate]:
-    """Estimate every index as a ratio of moments pooled over independent replicates, with jackknife errors."""
-    n_replicates, n_rows = settings.split(cost_of_a_row(inputs.n_inputs), values.n_evaluations)
+    The indices of sets that are no pairs need more points per row.
+    """
+    extra = tuple(t for t in sets if len(t) != 2)
+    exchanged = _exchanged(extra, settings)
+    n_replicates, n_rows = settings.split(cost_of_a_row(inputs.n_inputs, len(exchanged)), values.n_evaluations)
     seeds = np.random.SeedSequence(settings.seed).spawn(n_replicates)
-    designs = [PickFreezeDesign.draw(inputs, seed, n_rows) for seed in seeds]
+    designs = [PickFreezeDesign.draw(inputs, seed, n_rows, exchanged) for seed in seeds]
     outputs = [values(design.n_points, design.points) for design in designs]
     if np.ptp(np.concatenate(outputs)) <= 64 * values.eps * max(float(np.abs(part).max()) for part in outputs):
         raise constant_model()
     centre = float(outputs[0].mean())
-    moments = _adjusted(designs, [part - centre for part in outputs])
+    sample = _Sample(designs, [part - centre for part in outputs], extra)
     pooled = np.full((1, n_replicates), 1 / n_replicates)
     without = (1 - np.eye(n_replicates)) / (n_replicates - 1)
-    whole, left = (_indices(_each(lambda part, w=w: np.tensordot(w, part, 1), moments)) for w in (pooled, without))
+    whole, left = (
+        _indices(each(lambda part, w=w: np.tensordot(w, part, 1), sample.moments)) for w in (pooled, without)
+    )
+    carriers = sample.carriers(whole)
     result = {}
     for name, value in whole.items():
         departures = (n_replicates - 1) * (left[name].mean(0) - left[name])
-        result[name] = Estimate(value[0] + (centre if name == "mean" else 0.0), departures, "pick-freeze")
-    return result
+        shown = value[0] + (centre if name == "mean" else 0.0)
+        result[name] = Estimate(shown, departures, "pick-freeze", carriers=carriers[name])
+    margins = sample.margins(settings.level)
+    return Found(result, margins, rare_event_doubts(result, margins, n_replicates * n_rows), False, None)
 
 
 def constant_model() -> GralisError:
@@ -70,80 +58,120 @@ def constant_model() -> GralisError:
     return GralisError("The model does not vary over the inputs (Var F = 0), so it has no sensitivity indices.")
 
 
-def _adjusted(designs: list[PickFreezeDesign], outputs: list[Array]) -> VarianceMoments:
-    """The moments of F in every replicate; with a surrogate M, minus the moments of M there, plus its known moments."""
-    surrogates = None if designs[0].tables.levels is None else fit(designs, outputs)
-    rows = []
-    for number, (design, values) in enumerate(zip(designs, outputs, strict=True)):
-        moments = _moments(values, design.place)
-        if surrogates is not None:
-            surrogate = surrogates[number % 2]
-            control = _moments(surrogate.at(design.levels(slice(0, design.n_points))), design.place)
-            moments = _each(lambda seen, of_m, known: seen - of_m + known, moments, control, _known(surrogate))
-        rows.append(moments)
-    return _each(lambda *parts: np.stack(parts), *rows)
+def _exchanged(extra: tuple[InputSet, ...], settings: Settings) -> tuple[InputSet, ...]:
+    """The sets of two or more columns that the design exchanges: the subsets of the sets that are asked for."""
+    largest = max((len(t) for t in extra), default=0)
+    assert settings.budget is not None
+    if 2**largest > settings.budget:
+        raise BudgetError(
+            f"The 'budget' parameter of {settings.owner} must be at least {settings.least(2**largest)} here, because "
+            f"a set of {largest} inputs has {2**largest} subsets. Got {settings.budget} instead."
+        )
+    return tuple(dict.fromkeys(part for t in extra for part in subsets(t, 2)))
 
 
-def _moments(values: Array, place: NDArray[np.int64]) -> VarianceMoments:
-    """The moments in one replicate, by the formulas at the top of this file."""
-    n_rows, n = place.shape
-    f = values.reshape(-1, n_rows)
-    a, b, a_i, b_i, steps = f[0], f[1], f[2 : n + 2], f[n + 2 : 2 * n + 2], f[2 * n + 2 :]
-    d, e = a - a_i, b - b_i  # (n, n_rows)
-    cross, both = d @ e.T / n_rows, (d @ d.T + e @ e.T) / (2 * n_rows)
-    off = ~np.eye(n, dtype=bool)
-    return VarianceMoments(
-        f[: 2 * n + 2].mean(),
-        (((a - b) ** 2).mean() + ((a_i - b_i) ** 2).mean(1).sum()) / (2 * n + 2),
-        -np.diag(cross) / 2,
-        np.diag(both) / 2,
-        (cross + cross.T) / 2 * off,
-        both * off,
-        _walk(steps, d - e, place),
-    )
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """F (minus a constant) at the points of every replicate."""
 
+    designs: list[PickFreezeDesign]
+    outputs: list[Array]
+    sets: tuple[InputSet, ...]
 
-def _walk(steps: Array, difference: Array, place: NDArray[np.int64]) -> Array:
-    """sum over the places p = 2 .. n - 3 of E[(F after p steps - F after p + 1) (D_i - E_i)] / 4, i the column at p.
+    @cached_property
+    def surrogates(self) -> list[tuple[LegendreSurrogate, Array] | None]:
+        """The surrogate of every replicate and its values at the points."""
+        pair = None if self.designs[0].tables.levels is None else fit(self.designs, self.outputs)
+        if pair is None:
+            return [None] * len(self.designs)
+        chosen = [pair[number % 2] for number in range(len(self.designs))]
+        return [
+            (one, one.at(design.levels(slice(0, design.n_points))))
+            for one, design in zip(chosen, self.designs, strict=True)
+        ]
 
-    While column i changes, the later columns are as in A, as for D_i, and the earlier columns are as in B, as for E_i.
-    """
-    n_rows, n = place.shape
-    moved = np.zeros((n_rows, n))  # by place
-    if len(steps):
-        moved[:, 2 : n - 2] = -np.diff(steps, axis=0).T
-    by_column = np.take_along_axis(moved, place, axis=1)
-    return np.asarray((by_column * difference.T).mean(0) / 4)
+    def rows(self, number: int) -> Iterator[VarianceMoments]:
+        """The contributions of the rows of one replicate, block by block.
 
+        With a surrogate M they are the moments of F, minus those of M in the same row, plus the known moments of M.
+        """
+        design, surrogate = self.designs[number], self.surrogates[number]
+        for part in blocks(design):
+            seen = row_moments(self.outputs[number], design, self.sets, part)
+            if surrogate is not None:
+                of_m = row_moments(surrogate[1], design, self.sets, part)
+                known = known_moments(surrogate[0], self.sets)
+                seen = each(lambda f, m, k: f - m + k, seen, of_m, known)
+            yield seen
 
-def _known(surrogate: LegendreSurrogate) -> VarianceMoments:
-    """The exact moments of the surrogate, whose terms have one or two inputs."""
-    n = surrogate.basis.n
-    single, pair = surrogate.basis.parts(surrogate.coefficients)
-    total = single + pair.sum(1)
-    between = (n - 4) / n * (single + pair.sum(1) / 2) if n > 4 else np.zeros(n)
-    constant = surrogate.coefficients[0]
-    return VarianceMoments(constant, single.sum() + pair.sum() / 2, single, total, pair, pair, between)
+    @cached_property
+    def moments(self) -> VarianceMoments:
+        """The moments of every replicate, (n_replicates, ...)."""
+        replicates = []
+        for number, design in enumerate(self.designs):
+            sums = [each(lambda part: part.sum(0), rows) for rows in self.rows(number)]
+            n_rows = len(design.place)
+            replicates.append(each(lambda *parts, n=n_rows: np.asarray(sum(parts)) / n, *sums))
+        return each(lambda *parts: np.stack(parts), *replicates)
+
+    def carriers(self, indices: dict[str, Array]) -> dict[str, Array]:
+        """The number of rows that carry the error of each index: (sum of psi^2)^2 / sum of psi^4.
+
+        psi is what a row adds to the error: its numerator minus the index times its denominator.
+        """
+        second, fourth = ({name: np.zeros(value.shape[1]) for name, value in indices.items()} for _ in range(2))
+        for number in range(len(self.designs)):
+            for rows in self.rows(number):
+                for name, (above, below) in _ratios(rows).items():
+                    squares = (above - indices[name] * below) ** 2
+                    second[name] += squares.sum(0)
+                    fourth[name] += (squares**2).sum(0)
+        return {
+            name: np.divide(
+                second[name] ** 2, fourth[name], out=np.full(len(fourth[name]), np.inf), where=fourth[name] > 0
+            )
+            for name in indices
+        }
+
+    def margins(self, level: float) -> dict[str, Array]:
+        """What unseen coincidences of rare events may add to every index."""
+        seen = Coincidences()
+        for number, design in enumerate(self.designs):
+            surrogate = self.surrogates[number]
+            values = self.outputs[number] - (0.0 if surrogate is None else surrogate[1])
+            for part in blocks(design):
+                seen.include(values, design, self.sets, part)
+        margin = seen.margins(level, self.sets)
+        pooled = each(lambda part: part.mean(0)[None], self.moments)
+        below = {name: low for name, (_, low) in _ratios(pooled).items()}
+        return {name: (above / below[name])[0] for name, (above, _) in _ratios(margin).items()}
 
 
 def _indices(m: VarianceMoments) -> dict[str, Array]:
     """Every index, (n_rows, n_indices), one row per entry of the leading axis of the moments."""
-    n = m.single.shape[1]
     if not (m.variance > 0).all():
         raise BudgetError(
             "The rows are too few to estimate the variance of the model; raise the 'budget' of sensitivity."
         )
+    return {name: above / below for name, (above, below) in _ratios(m).items()}
+
+
+def _ratios(m: VarianceMoments) -> dict[str, tuple[Array, Array]]:
+    """The numerator (n_rows, n_indices) and the denominator (n_rows, 1) of every index, both linear in the moments."""
+    n = m.single.shape[1]
     i, j = np.array(list(combinations(range(n), 2)), dtype=np.int64).reshape(-1, 2).T
-    share = 1 / m.variance[:, None]
-    first, pairs, effects = m.single * share, m.pair[:, i, j] * share, _shapley(m)
+    variance, pairs, effects = m.variance[:, None], m.pair[:, i, j], _shapley(m)
+    closed = m.single[:, i] + m.single[:, j] + pairs
+    one = np.ones_like(variance)
     return {
-        "mean": m.mean[:, None],
-        "variance": m.variance[:, None],
-        "first": first,
-        "total": m.total * share,
-        "pairs": pairs,
-        "closed": first[:, i] + first[:, j] + pairs,
-        "shapley": effects / effects.sum(1, keepdims=True),
+        "mean": (m.mean[:, None], one),
+        "variance": (variance, one),
+        "first": (m.single, variance),
+        "total": (m.total, variance),
+        "pairs": (pairs, variance),
+        "interactions": (np.concatenate([pairs, m.own], axis=1), variance),
+        "closed": (np.concatenate([closed, m.explained], axis=1), variance),
+        "shapley": (effects, effects.sum(1, keepdims=True)),
     }
 
 
@@ -160,8 +188,3 @@ def _shapley(m: VarianceMoments) -> Array:
     if n == 3:
         return np.asarray((m.single + (second + last_but_one) / 2 + m.total) / 3)
     return np.asarray((m.single + second + last_but_one + m.total) / n + m.walk)
-
-
-def _each(fn: Callable[..., Array], *moments: VarianceMoments) -> VarianceMoments:
-    """Apply fn to every field."""
-    return VarianceMoments(*(fn(*(getattr(part, field.name) for part in moments)) for field in fields(VarianceMoments)))

@@ -1,23 +1,25 @@
-"""Exact indices for few inputs: F on a tensor grid of Gauss-Legendre nodes (or of the distinct values of a column).
+"""Indices for few inputs: F on a tensor grid of Gauss-Legendre nodes (or of the distinct values of a column).
 
 A few lines along an input show how many nodes it needs: on a line F is a Legendre series, and m nodes integrate its
 square up to the products of coefficients whose degrees add up to 2m or more. For a kink in the middle of the range, the
-range is halved. At the end the grid must predict F at points that it has not seen. If it does not, or if F is rough on
-a line, quadrature would not be exact for this model.
+range is halved. At the end the grid must predict F at random points (`grid_check`). If it does not, or if F is rough on
+a line, F has to be sampled. If every input is discrete, the grid contains every point, and only rounding is left.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.errors import BudgetError, GralisError, bad
+from gralis.errors import BudgetError, bad
 from gralis.laws.law import stratified
 from gralis.sobol.axis import Axis, gauss
-from gralis.sobol.inputs import Column, Inputs, Marginals, uniforms
+from gralis.sobol.grid_check import LEAST_TRIALS, GridCheck, UnresolvedError, check_grid, reduce
+from gralis.sobol.inputs import Column, Inputs, Marginals
 from gralis.sobol.settings import Settings
 from gralis.sobol.values import PointValues
 
@@ -25,18 +27,32 @@ _TOLERANCE = 1e-11  # the error allowed for each input, as a share of the varian
 _LINES = 6  # along each input
 _DEGREES = 32  # the Legendre coefficients computed on each line
 _PANELS = (1, 2, 4)
-_TRIALS = 256  # unseen points that the grid must predict
 _MOST_POINTS = 2**27
+_MOST_TRIALS = 2**14
+
+__all__ = ["Grid", "UnresolvedError", "grid", "parts", "reduce"]
 
 
-class UnresolvedError(GralisError):
-    """The model is too rough for quadrature to be exact."""
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """F on a tensor grid: the axes, the values, and what is known about the error."""
+
+    axes: list[Axis]
+    tensor: Array
+    check: GridCheck
+
+    @property
+    def enumerated(self) -> bool:
+        """Whether the grid contains every point that the inputs can take."""
+        return not any(axis.m for axis in self.axes)
+
+    def error(self, variance: float) -> float:
+        """The error of quadrature and rounding as a share of the variance, if F is as smooth as on the lines."""
+        return 2 * sum(axis.missed for axis in self.axes) / variance + self.check.rounding / math.sqrt(variance)
 
 
-def grid(
-    values: PointValues, inputs: Inputs, settings: Settings, reserve: int, at: Array | None = None
-) -> tuple[list[Axis], Array] | None:
-    """The axes and F on their tensor grid; None if method="auto" and the grid is not exact or too expensive.
+def grid(values: PointValues, inputs: Inputs, settings: Settings, reserve: int, at: Array | None = None) -> Grid | None:
+    """F on a tensor grid; None if method="auto" and the grid does not resolve F or is too expensive.
 
     `reserve` is the part of the budget that must remain for sampling. `at` adds a node of weight zero to every axis.
     """
@@ -55,19 +71,13 @@ def grid(
         if at is not None:
             axes = [axis.with_node(x) for axis, x in zip(axes, at, strict=True)]
         tensor = _on_grid(values, [axis.nodes for axis in axes])
-        _require_prediction(values, inputs, axes, tensor, settings.seed)
+        wanted = _MOST_TRIALS if settings.budget is None else settings.budget // 4
+        n_trials = max(LEAST_TRIALS, min(limit - values.n_evaluations, wanted))
+        return Grid(axes, tensor, check_grid(values, inputs, axes, tensor, settings.seed, n_trials))
     except (BudgetError, UnresolvedError):
         if required:
             raise
         return None
-    return axes, tensor
-
-
-def reduce(tensor: Array, functionals: Sequence[Array]) -> Array:
-    """Apply one matrix to every axis; functionals[j] has the shape (n_out, n_nodes of axis j)."""
-    for matrix in functionals:  # each step contracts the first axis and appends the result as the last axis
-        tensor = np.tensordot(tensor, matrix, axes=([0], [1]))
-    return tensor
 
 
 def parts(tensor: Array, axes: Sequence[Axis]) -> tuple[float, Array]:
@@ -128,7 +138,7 @@ def _resolve(values: PointValues, inputs: Marginals, limits: tuple[int, int], le
 def _require(values: PointValues, counts: Sequence[int], extra: int, limits: tuple[int, int], n_points: int) -> None:
     """Require that n_points more on lines fit into the first limit, and the grid and the trials into the second."""
     on_lines = values.n_evaluations + n_points
-    needed = on_lines + math.prod(count + extra for count in counts) + _TRIALS
+    needed = on_lines + math.prod(count + extra for count in counts) + LEAST_TRIALS
     if on_lines > limits[0] or needed > limits[1]:
         raise BudgetError(
             f"Quadrature needs at least {needed} model evaluations, more than the limit of {limits[1]}; raise the "
@@ -178,7 +188,8 @@ def _along(values: PointValues, inputs: Marginals, j: int, at: Array, n_panels: 
     if not len(good):
         return None
     m = int(good[0]) + 1
-    return Axis.of_panels(inputs.marginals[j].quantile, m, n_panels, float(missed[m - 1]) + unseen)
+    tail = float(size[..., m:].sum(-1).max())
+    return Axis.of_panels(inputs.marginals[j].quantile, m, n_panels, float(missed[m - 1]) + unseen, tail)
 
 
 def _missed(size: Array, m: int) -> Array:
@@ -204,24 +215,3 @@ def _on_grid(values: PointValues, nodes: Sequence[Array]) -> Array:
         return np.stack([along[place] for along, place in zip(nodes, places, strict=True)], axis=1)
 
     return values(math.prod(shape), points).reshape(shape)
-
-
-def _require_prediction(values: PointValues, inputs: Marginals, axes: Sequence[Axis], tensor: Array, seed: int) -> None:
-    """Require that the polynomial through the grid predicts F at unseen points, up to 5 % of the standard deviation."""
-    if all(isinstance(marginal, Column) for marginal in inputs.marginals):
-        return  # the grid contains every point
-    u = uniforms(np.random.SeedSequence(seed), _TRIALS, inputs.n_inputs)
-    at = inputs.at(u)
-    actual = values(_TRIALS, lambda part: at[part])
-    weights = [axis.interpolation(u[:, j], at[:, j]) for j, axis in enumerate(axes)]  # (n_trials, n_nodes)
-    predicted = np.array(
-        [reduce(tensor, [row[trial : trial + 1] for row in weights]).item() for trial in range(_TRIALS)]
-    )
-    off = np.abs(actual - predicted)
-    worst = int(np.argmax(off))
-    if off[worst] > max(0.05 * float(actual.std()), 1e3 * values.eps * float(np.abs(actual).max())):
-        place = ", ".join(f"{value:.4g}" for value in at[worst])
-        raise UnresolvedError(
-            f"The model at ({place}) is {actual[worst]:.6g}, but the grid predicts {predicted[worst]:.6g}: it is too "
-            "rough for quadrature to be exact; use method='sampling'."
-        )

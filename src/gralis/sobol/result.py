@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators.estimate import Estimate
+from gralis.sobol.found import Found
+from gralis.sobol.input_sets import InputSet
 
 __all__ = ["Sensitivity"]
 
@@ -23,14 +26,17 @@ _MOST_PAIRS = 5
 class Sensitivity:
     """Which inputs and interactions the variance of F comes from; printing it shows a table.
 
-    `first`, `total` and `shapley` are arrays (n_inputs,); `pairs` and `closed` map (i, j), i < j, to a number.
-    Each of them has a half-width, for example `first_half_width`. The half-widths of one array or mapping hold
-    simultaneously with probability `level`; they are 0 if the indices are exact.
+    `first`, `total` and `shapley` are arrays (n_inputs,). `pairs` maps (i, j), i < j, to a number; `interactions` and
+    `closed` map every pair and every set in `sets` to a number. Each of them has a half-width, for example
+    `first_half_width`. The half-widths of one array or mapping hold simultaneously with probability `level`, unless
+    `doubts` objects.
 
     Attributes
     ----------
-    estimates : mapping of str to Estimate
-        All estimates with their replicates: "mean", "variance", "first", "total", "pairs", "closed", "shapley".
+    found : Found
+        The estimates with their replicates, what their half-widths have beside sampling error, and the doubts.
+    sets : tuple of tuple of int
+        The sets of inputs in `interactions` and `closed`: all pairs, and then the sets that were asked for.
     names : sequence of str
         The names of the inputs.
     inputs : str
@@ -39,8 +45,6 @@ class Sensitivity:
         The probability with which the half-widths hold.
     n_evaluations : int
         How many points the model was evaluated at.
-    quadrature_error : float or None
-        The estimated quadrature error of the indices; None if they were sampled.
 
     Examples
     --------
@@ -50,17 +54,34 @@ class Sensitivity:
     ([0.75, 0.0], [1.0, 0.25])
     """
 
-    estimates: Mapping[str, Estimate]
+    found: Found
+    sets: tuple[InputSet, ...]
     names: Sequence[str]
     inputs: str
     level: float
     n_evaluations: int
-    quadrature_error: float | None
+
+    @property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """All estimates with their replicates, by name: "mean", "variance", "first", "total", "pairs", ..."""
+        return self.found.estimates
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Sentences that say why the half-widths may not hold; empty if nothing objects."""
+        return self.found.doubts
 
     @property
     def exact(self) -> bool:
-        """Whether the indices have no sampling error."""
-        return self.estimates["first"].exact
+        """Whether F was evaluated at every point that the inputs can take, so that only rounding is left."""
+        return self.found.enumerated
+
+    @property
+    def quadrature_error(self) -> float | None:
+        """The largest error that quadrature and rounding may make in an index; None if F was sampled."""
+        if self.found.unseen is None:
+            return None
+        return float(max(self.found.margins[name].max() for name in ("first", "total", "shapley")))
 
     @property
     def n_inputs(self) -> int:
@@ -98,9 +119,14 @@ class Sensitivity:
         return self._by_pair(self.estimates["pairs"].values)
 
     @cached_property
-    def closed(self) -> Mapping[tuple[int, int], float]:
-        """S^closed_ij = Var E[F | x_i, x_j] / Var F = S_i + S_j + S_ij."""
-        return self._by_pair(self.estimates["closed"].values)
+    def interactions(self) -> Mapping[InputSet, float]:
+        """S_T = Var f_T / Var F for every T in `sets`: the share of the interaction of all inputs of T."""
+        return self._by_set(self.estimates["interactions"].values)
+
+    @cached_property
+    def closed(self) -> Mapping[InputSet, float]:
+        """S^closed_T = Var E[F | x_T] / Var F for every T in `sets`: the sum of S_L over the subsets L of T."""
+        return self._by_set(self.estimates["closed"].values)
 
     @cached_property
     def mean_half_width(self) -> float:
@@ -133,22 +159,58 @@ class Sensitivity:
         return self._by_pair(self._half("pairs"))
 
     @cached_property
-    def closed_half_width(self) -> Mapping[tuple[int, int], float]:
+    def interactions_half_width(self) -> Mapping[InputSet, float]:
+        """The half-widths of `interactions`."""
+        return self._by_set(self._half("interactions"))
+
+    @cached_property
+    def closed_half_width(self) -> Mapping[InputSet, float]:
         """The half-widths of `closed`."""
-        return self._by_pair(self._half("closed"))
+        return self._by_set(self._half("closed"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that the table shows as plain numbers and text; JSON can store it.
+
+        Returns
+        -------
+        dict
+            Names, values and half-widths. The keys of `pairs`, `interactions` and `closed` join names by " x ".
+        """
+        result: dict[str, Any] = {
+            "names": list(self.names),
+            "inputs": self.inputs,
+            "level": self.level,
+            "exact": self.exact,
+            "n_evaluations": self.n_evaluations,
+            "quadrature_error": self.quadrature_error,
+            "doubts": list(self.doubts),
+        }
+        for name in self.estimates:
+            for key in (name, f"{name}_half_width"):
+                value = getattr(self, key)
+                if isinstance(value, Mapping):
+                    value = {self._label(t): number for t, number in value.items()}
+                result[key] = value.tolist() if isinstance(value, np.ndarray) else value
+        return result
 
     def _half(self, name: str) -> Array:
-        return half_widths(self.estimates[name], self.level)
+        return half_widths(self.estimates[name], self.level) + self.found.margins[name]
 
     def _by_pair(self, values: Array) -> dict[tuple[int, int], float]:
         return dict(zip(combinations(range(self.n_inputs), 2), values.tolist(), strict=True))
 
+    def _by_set(self, values: Array) -> dict[InputSet, float]:
+        return dict(zip(self.sets, values.tolist(), strict=True))
+
+    def _label(self, t: InputSet) -> str:
+        return " x ".join(self.names[i] for i in t)
+
     def __repr__(self) -> str:
         order = np.argsort(-self.total, kind="stable")[:_MOST_ROWS]
         width = max([5, *(len(self.names[int(i)]) for i in order)])
-        how = "exact by quadrature" if self.exact else f"sampled, {self.level:.0%} intervals"
-        mean = plus_minus(self.mean, self.mean_half_width)
-        variance = plus_minus(self.variance, self.variance_half_width)
+        how = self.found.words(self.level)
+        mean = plus_minus(self.mean, 0.0 if self.exact else self.mean_half_width)
+        variance = plus_minus(self.variance, 0.0 if self.exact else self.variance_half_width)
         lines = [
             f"Sensitivity of {self.n_inputs} inputs, {how}, {self.n_evaluations} model evaluations",
             f"E F = {mean}   Var F = {variance}",
@@ -157,37 +219,29 @@ class Sensitivity:
         ]
         shown = [(getattr(self, name), getattr(self, f"{name}_half_width")) for name in ("first", "total", "shapley")]
         for i in order:
-            cells = "  ".join(f"{_index(value[i], half[i]):>17}" for value, half in shown)
+            cells = "  ".join(f"{self._cell(value[i], half[i]):>17}" for value, half in shown)
             lines.append(f"{self.names[int(i)]:<{width}}  {cells}")
         if len(order) < self.n_inputs:
             lines.append(f"({self.n_inputs - len(order)} more)")
-        lines += ["", *self._pair_lines()]
+        lines += ["", *self._set_lines()]
         lines.append(f"inputs: {self.inputs}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.found.notes(self.level)])
 
-    def _pair_lines(self) -> list[str]:
+    def _cell(self, value: float, half: float) -> str:
+        value = value + 0.0 if abs(value) >= 5e-5 else 0.0  # avoids -0.0000
+        return f"{value:.4f}" if self.exact else f"{value:.4f} +- {half:.1e}"
+
+    def _set_lines(self) -> list[str]:
         largest = sorted(self.pairs, key=lambda pair: -self.pairs[pair])[:_MOST_PAIRS]
-        lines = []
-        if largest:
-            cells = (
-                f"{self.names[i]} x {self.names[j]} {_index(self.pairs[i, j], self.pairs_half_width[i, j])}"
-                for i, j in largest
-            )
-            lines.append(f"largest pairs: {', '.join(cells)}")
+        cells = [f"{self._label(t)} {self._cell(self.pairs[t], self.pairs_half_width[t])}" for t in largest]
+        lines = [f"largest pairs: {', '.join(cells)}"] if largest else []
+        for t in self.sets[len(self.pairs) :][:_MOST_ROWS]:
+            own = self._cell(self.interactions[t], self.interactions_half_width[t])
+            lines.append(f"{self._label(t)}: {own}, closed {self._cell(self.closed[t], self.closed_half_width[t])}")
         lines.append(f"main effects explain {self.first.sum():.1%} of the variance, interactions the rest")
         return lines
-
-
-def exactly(values: Array) -> Estimate:
-    """An estimate without sampling error."""
-    return Estimate(values, np.zeros((0, len(values))), "quadrature", exact=True)
 
 
 def plus_minus(value: float, half: float) -> str:
     """A number as text, with its half-width unless that is 0."""
     return f"{value:.6g}" if half == 0 else f"{value:.6g} +- {half:.2g}"
-
-
-def _index(value: float, half: float) -> str:
-    value = value + 0.0 if abs(value) >= 5e-5 else 0.0  # avoids -0.0000
-    return f"{value:.4f}" if half == 0 else f"{value:.4f} +- {half:.1e}"

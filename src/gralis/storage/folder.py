@@ -42,6 +42,7 @@ class Entry:
     failed: int
     seconds: float
     files: dict[str, list[Any]]  # name within the folder: size, sha256
+    doubted: int = 0  # inputs whose results have doubts
 
 
 class _Entries(UserDict[Any, Any]):
@@ -122,9 +123,17 @@ class RunFolder:
         if self._read_manifest():
             self._write("manifest.jsonl", b"".join(map(self._line, self.entries.values())))
 
-    def commit(self, block: Any, ids: Sequence[str], failed: int, seconds: float, files: Mapping[str, bytes]) -> None:
+    def commit(
+        self,
+        block: Any,
+        ids: Sequence[str],
+        failed: int,
+        seconds: float,
+        files: Mapping[str, bytes],
+        doubted: int = 0,
+    ) -> None:
         """Write the files of a part, then its line of the manifest."""
-        entry = Entry(block, list(ids), failed, round(seconds, 6), {})
+        entry = Entry(block, list(ids), failed, round(seconds, 6), {}, doubted)
         with _disk_errors(self.path):
             for name, content in files.items():
                 self._write(name, content)
@@ -184,7 +193,10 @@ class RunFolder:
         return torn
 
     def _line(self, entry: Entry) -> bytes:
-        text = json.dumps(asdict(entry), separators=(",", ":"))
+        known = asdict(entry)
+        if not entry.doubted:
+            del known["doubted"]  # as in manifests from before there were doubts
+        text = json.dumps(known, separators=(",", ":"))
         return f"{self._digest(text)} {text}\n".encode()
 
     def _entry(self, line: bytes) -> Entry | None:

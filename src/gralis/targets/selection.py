@@ -52,7 +52,8 @@ def select(outputs: object, target: Target, owner: str = "explain") -> Tensor:
     if tensor.ndim > 2:
         raise GralisError(
             f"target={target} does not give one number per row: the model returns outputs of shape "
-            f"{shape_in_rows(tensor)}; use a tuple of {tensor.ndim - 1} indices, or a function of the outputs."
+            f"{shape_in_rows(tensor)}; use a tuple of {tensor.ndim - 1} indices, or a function of the outputs"
+            f"{' (and give x without its batch axis, if it has one)' if tensor.shape[1] == 1 else ''}."
         )
     return _indexed(tensor, (target,))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from gralis.views.colours import AGAINST, FOR, INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["bars", "headline", "short"]
+__all__ = ["bars", "doubt_count", "headline", "short"]
 
 _LONGEST_NAME = 32
 
@@ -21,7 +22,11 @@ _LONGEST_NAME = 32
 def bars(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -> None:
     """The `top` features with the largest |phi|, with their simultaneous intervals at `level`."""
     order = np.argsort(-np.abs(e.values), kind="stable")[:top]
-    places, values, half = np.arange(len(order)), e.values[order], e.half_widths(level)[order]
+    places, values, half = (
+        np.arange(len(order)),
+        e.values[order],
+        np.where(e.stderr == 0, 0.0, e.half_widths(level))[order],
+    )
     ax.barh(places, values, color=[FOR if value > 0 else AGAINST for value in values], height=0.72)
     known = np.isfinite(half) & (half > 0)
     if known.any():
@@ -33,6 +38,15 @@ def bars(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -> None:
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.set_title(headline(e), fontsize="medium")
     ax.set_xlabel("\n".join(_caption(e, order, known, level)))
+
+
+def doubt_count(doubts: Sequence[str]) -> str:
+    """How many doubts there are, and where to read them; a picture has no room for the sentences.
+
+    >>> doubt_count(["a"]), doubt_count(["a", "b"])
+    ('1 doubt, see explanation.doubts', '2 doubts, see explanation.doubts')
+    """
+    return f"{len(doubts)} doubt{'' if len(doubts) == 1 else 's'}, see explanation.doubts"
 
 
 def headline(e: Explanation) -> str:
@@ -49,7 +63,9 @@ def short(name: str) -> str:
 def _caption(e: Explanation, order: NDArray[np.int64], known: NDArray[np.bool_], level: float) -> list[str]:
     """What the axis shows, and what the bars leave out."""
     errors = f"lines: simultaneous {100 * level:.4g}% intervals" if known.any() else "errors unknown"
-    lines = [f"phi ({'no sampling error' if e.estimate.exact else errors})"]
+    lines = [f"phi ({'no error above rounding' if e.exact else errors})"]
+    if e.doubts:
+        lines[0] += f"; {doubt_count(e.doubts)}"
     if e.n_features > len(order):
         rest = e.values.sum() - e.values[order].sum()
         lines.append(f"{e.n_features - len(order)} more features, together {rest:.3g}")

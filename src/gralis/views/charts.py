@@ -11,6 +11,7 @@ from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
 from gralis.results.sweep import Sweep
+from gralis.views.bars import doubt_count
 from gralis.views.colours import AGAINST, DIVERGING, FOR, GREY, INK, LINES
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _residual_steps(e: Explanation) -> list[tuple[str, float, bool]]:
 
 def interactions(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     """The Shapley interaction index of pairs, for the `top` features that interact most; the diagonal is empty."""
-    table, chosen = _strongest_pairs(e, top)
+    table, chosen, how = _strongest_pairs(e, top)
     shown = table[np.ix_(chosen, chosen)]
     np.fill_diagonal(shown, np.nan)
     limit = float(np.nanmax(np.abs(shown))) if len(chosen) > 1 else 1.0
@@ -71,21 +72,23 @@ def interactions(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     names = [e.names[int(i)] for i in chosen]
     ax.set_xticks(np.arange(len(chosen)), names, rotation=90, fontsize="small")
     ax.set_yticks(np.arange(len(chosen)), names, fontsize="small")
-    exact = "exact" if e.estimate.exact else "estimated"
-    ax.set_title(f"Shapley interaction index of pairs ({exact})", fontsize="medium")
+    ax.set_title(f"Shapley interaction index of pairs ({how})", fontsize="medium")
     ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
 
 
-def _strongest_pairs(e: Explanation, top: int) -> tuple[Array, NDArray[np.int64]]:
-    """The interaction index of all pairs, and the `top` features that take part in the largest."""
-    table: Array = e.interactions(order=2).matrix()
+def _strongest_pairs(e: Explanation, top: int) -> tuple[Array, NDArray[np.int64], str]:
+    """The interaction index of all pairs, the `top` features that take part in the largest, and how sure they are."""
+    found = e.interactions(order=2)
+    table: Array = found.matrix()
     np.fill_diagonal(table, 0.0)
-    return table, np.sort(np.argsort(-np.abs(table).max(0), kind="stable")[:top])
+    how = "exact" if found.exact else "estimated"
+    strongest = np.sort(np.argsort(-np.abs(table).max(0), kind="stable")[:top])
+    return table, strongest, f"{how}; {doubt_count(e.doubts)}" if e.doubts else how
 
 
 def network(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     """The features that interact most, on a circle: dots as large as |phi|, lines as wide as |SII| of the pair."""
-    table, chosen = _strongest_pairs(e, top)
+    table, chosen, how = _strongest_pairs(e, top)
     angle = np.pi / 2 - 2 * np.pi * np.arange(len(chosen)) / max(len(chosen), 1)
     place = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     widest = float(np.abs(table).max()) or 1.0
@@ -113,8 +116,7 @@ def network(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     ax.set_ylim(-1.4, 1.4)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    exact = "exact" if e.estimate.exact else "estimated"
-    ax.set_title(f"phi (dots) and pairs that interact (lines; {exact})", fontsize="medium")
+    ax.set_title(f"phi (dots) and pairs that interact (lines; {how})", fontsize="medium")
 
 
 def convergence(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -> None:
@@ -139,18 +141,18 @@ def convergence(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -
 
 
 def sweep(s: Sweep, ax: Axes, *, top: int) -> None:
-    """phi of the largest features over sigma, with simultaneous 95% intervals as bands."""
+    """phi of the largest features over the settings, with simultaneous 95% intervals as bands."""
     phi, half = s.values, np.nan_to_num(s.half_widths())
     order = np.argsort(-np.abs(phi).max(0), kind="stable")[:top]
-    places, names = np.arange(len(s.sigmas)), s.explanations[0].names
+    places, names = np.arange(len(s.settings)), s.explanations[0].names
     for rank, i in enumerate(order):
         values, error = phi[:, i], half[:, i]
         colour = LINES[rank % len(LINES)]
         ax.plot(places, values, "o-", color=colour, markersize=3, label=names[int(i)])
         ax.fill_between(places, values - error, values + error, color=colour, alpha=0.2, linewidth=0)
     ax.axhline(0, color=INK, linewidth=0.8)
-    ax.set_xticks(places, ["uniform" if np.isinf(sigma) else f"{sigma:g}" for sigma in s.sigmas])
-    ax.set_xlabel("sigma (bands: 95% intervals for all features together)")
+    ax.set_xticks(places, ["uniform" if np.isinf(setting) else f"{setting:g}" for setting in s.settings])
+    ax.set_xlabel(f"{s.parameter} (bands: 95% intervals for all features together)")
     ax.set_ylabel("phi")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -11,7 +11,7 @@ from scipy.ndimage import distance_transform_edt
 from gralis.arrays import Array, Shape
 from gralis.features.labels import Labels
 from gralis.results.explanation import Explanation
-from gralis.views.bars import headline, short
+from gralis.views.bars import doubt_count, headline, short
 from gralis.views.colours import DIVERGING, INK
 from gralis.views.pixels import channels_last, on_grid, owners
 
@@ -44,7 +44,7 @@ def heatmap(e: Explanation, ax: Axes, *, image: object, mark: int, limit: float 
         _draw_names(e, ax, owned, mark)
     ax.set_xticks([])
     ax.set_yticks([])
-    ax.set_title(headline(e), fontsize="medium")
+    ax.set_title("\n".join([headline(e), *([doubt_count(e.doubts)] if e.doubts else [])]), fontsize="medium")
     ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03, label="phi")
 
 

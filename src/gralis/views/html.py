@@ -26,21 +26,32 @@ def explanation_html(e: Explanation) -> str:
     str
         HTML with inline styles.
     """
-    half, order = e.half_widths(), largest_first(e.values)
+    half, order = e.printed_half_widths, largest_first(e.values)
     widest = float(abs(e.values).max(initial=0.0)) or 1.0
     rows = [_row(e, int(i), float(half[i]), widest) for i in order]
     if e.n_features > len(order):
         rest = e.values.sum() - e.values[order].sum()
         rows.append(f"<tr><td>{e.n_features - len(order)} more</td><td {_CELL}>{rest:.4g}</td></tr>")
-    foot = "<br>".join(escape(note) for note in e.notes)
+    foot = "<br>".join(escape(fact) for fact in e.facts)
     head = "".join(f"<th {_CELL}>{title}</th>" for title in ("phi", "&plusmn;", "share"))
     return (
         '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.4">'
         f"<div><b>GRALIS explanation</b>, {escape(e.headline)}</div>"
-        f"<div>F(x) = {e.f_x:.5g}, F(x&#x27;) = {e.f_baseline:.5g}, difference {e.delta:.5g}</div>"
+        f"<div>F(x) = {e.f_x:.5g}, F(x&#x27;) = {e.f_baseline:.5g}, difference {e.delta:.5g}</div>{_doubts(e)}"
         '<table style="border-collapse:collapse;margin:6px 0"><thead><tr><th style="text-align:left">feature</th>'
         f"{head}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
         f'<div style="opacity:0.75">{foot}</div></div>'
+    )
+
+
+def _doubts(e: Explanation) -> str:
+    """A box with the doubts, above the numbers that they concern."""
+    if not e.doubts:
+        return ""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in e.doubts)
+    return (
+        f'<div role="note" style="border:1px solid {FOR};border-left-width:4px;padding:4px 10px;margin:6px 0">'
+        f'<b>Doubts about these numbers</b><ul style="margin:2px 0;padding-left:18px">{items}</ul></div>'
     )
 
 

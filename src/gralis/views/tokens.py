@@ -53,17 +53,25 @@ def token_html(explanation: Explanation, level: float = 0.95) -> str:
     _require_names(explanation)
     interval, distinct = explanation.interval(level), _distinct_from_zero(explanation, level)
     spans = []
-    for name, phi, (low, high), colour, is_distinct in zip(
-        explanation.names, explanation.values, interval, colours(explanation.values), distinct, strict=True
+    for name, phi, error, (low, high), colour, is_distinct in zip(
+        explanation.names,
+        explanation.values,
+        explanation.stderr,
+        interval,
+        colours(explanation.values),
+        distinct,
+        strict=True,
     ):
         bounds = f"[{low:.4g}, {high:.4g}], {100 * level:.4g}% for all together"
-        if not low < high:
-            bounds = "no sampling error" if low == high else "error unknown"
+        if not error > 0:
+            bounds = "no error above rounding" if error == 0 else "error unknown"
         line = "underline" if is_distinct else "none"
         style = f"background:{colour};color:{INK};text-decoration:{line};padding:1px 3px;border-radius:3px"
         title = escape(f"{name}: phi = {phi:.4g} ({bounds})")
         spans.append(f'<span style="{style}" title="{title}">{escape(_visible(name))}</span>')
     ends = f"F(x) = {explanation.f_x:.4g}, F(x&#x27;) = {explanation.f_baseline:.4g}, red for, blue against"
+    if explanation.doubts:
+        ends += "".join(f"<br>doubt: {escape(sentence)}" for sentence in explanation.doubts)
     text = " ".join(spans)
     return f'<p style="line-height:1.9;margin:0">{text}<br><small style="color:{INK}">{ends}</small></p>'
 

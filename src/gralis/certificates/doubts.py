@@ -1,0 +1,96 @@
+"""Sentences that say why the intervals of an explanation may not hold.
+
+The checks read the ledger and call no model. If a check can measure what is wrong, the intervals are already wider by
+that amount, and the sentence says so. If it cannot, the interval is withdrawn: its half-width is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.estimators import Design, Estimate
+from gralis.ledger import AnyLedger
+
+__all__ = ["witness_doubts"]
+
+_MOST_NAMES = 3
+_MATERIAL = 0.5  # of the half-width that the replicates alone would give
+
+
+def witness_doubts(
+    ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float
+) -> tuple[str, ...]:
+    """Why the intervals that were read from a ledger may not hold.
+
+    Parameters
+    ----------
+    ledger : Ledger or FoldedLedger
+        The evaluated rays.
+    design : Design
+        How they are read.
+    estimate : Estimate
+        The values that were read.
+    names : sequence of str
+        The names of the features.
+    difference : float
+        F(x) - F(x'), against which the sizes are measured.
+
+    Returns
+    -------
+    tuple of str
+        One sentence for each check that failed.
+    """
+    checks = (_unknown_nodes, _missed_jumps, _unvisited)
+    sentences = (check(ledger, design, estimate, names, difference) for check in checks)
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _unknown_nodes(
+    ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float
+) -> str:
+    error = design.fixed_node_error(ledger)
+    if not np.isnan(error).any():
+        return ""
+    why = "a single node on a ray does not show it" if ledger.keeps_rows else "the ledger keeps sums instead of rows"
+    return (
+        f"The error of the fixed {design.quadrature} nodes is not known, because {why}; explain with "
+        f"quadrature='random', whose nodes have no bias."
+    )
+
+
+def _missed_jumps(
+    ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float
+) -> str:
+    missed = design.missed(ledger)
+    material = missed > _MATERIAL * np.nan_to_num(estimate.sampling_error)
+    if not (material & (missed > 0)).any():
+        return ""
+    worst = float(missed.max())
+    share = f" ({worst / abs(difference):.0%} of F(x) - F(x'))" if difference else ""
+    return (
+        f"F jumps where no gradient was taken: by Lemma A the gradients on a ray add up to the value of its coalition, "
+        f"but up to {worst:.2g}{share} is missing, most for {_listed(material, missed, names)}. The intervals are "
+        f"wider by the missing part. Use a larger budget, or declare the features that jump with discrete=."
+    )
+
+
+def _unvisited(ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float) -> str:
+    if not estimate.exact and len(estimate.departures) < 2:
+        return "There is one replicate only, so no error is known; explain with a larger budget or more replicates."
+    unknown = design.moving & np.isnan(estimate.departures).any(0)
+    if not unknown.any():
+        return ""
+    return (
+        f"The error of {_listed(unknown, np.abs(estimate.values), names)} is not known, because no sampled ray "
+        f"contains the feature; explain with a larger budget."
+    )
+
+
+def _listed(chosen: NDArray[np.bool_], size: NDArray[np.float64], names: Sequence[str]) -> str:
+    """The names of the chosen features with the largest sizes."""
+    order = [int(i) for i in np.argsort(-np.where(chosen, size, -np.inf), kind="stable")[: int(chosen.sum())]]
+    shown = ", ".join(names[i] for i in order[:_MOST_NAMES])
+    return shown if len(order) <= _MOST_NAMES else f"{shown} and {len(order) - _MOST_NAMES} more"

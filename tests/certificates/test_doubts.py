@@ -1,0 +1,103 @@
+"""Witnesses that speak where nodes or draws miss what matters, and are silent elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import gralis
+from honest_models import relu_net, smooth, steep, true_phi
+
+X = torch.ones(8, dtype=torch.float64)
+
+
+def test_a_jump_that_all_nodes_miss_is_in_the_intervals_and_in_words():
+    """A hard step has no gradient anywhere: every ray misses v(T), and nothing may be called exact."""
+
+    def model(z):
+        return (z.sum(1) > 3.5).double() + 0 * z.sum(1)
+
+    e = gralis.explain(model, X, budget=300)
+    assert any("F jumps where no gradient was taken" in sentence for sentence in e.doubts)
+    assert (e.half_widths() > 0.01).all()
+    assert "doubt: " in repr(e)
+    assert e.to_dict()["doubts"] == list(e.doubts)
+
+
+def test_nothing_is_reached_with_a_doubt():
+    def model(z):
+        return torch.sigmoid(3000 * (z.sum(1) - 3.53))
+
+    for seed in range(6):
+        e = gralis.explain(model, X, tolerance=0.05, seed=seed)
+        assert not (e.reached and e.doubts)
+        truth = true_phi(lambda z: torch.sigmoid(3000 * (z.sum(1) - 3.53)), 8, panels=800)
+        assert e.doubts or (np.abs(e.values - truth) <= e.half_widths()).all()
+
+
+@pytest.mark.parametrize("model", [smooth, relu_net])
+def test_solid_models_raise_no_doubt(model):
+    doubts = [gralis.explain(model(8, seed), X, budget=300, seed=seed).doubts for seed in range(12)]
+    assert sum(map(bool, doubts)) == 0
+
+
+def test_a_coalition_that_was_not_drawn_widens_the_interval():
+    """F wakes up only where all features are at x: phi_i = q_i(all) v(all), and the ray of all is hardly ever drawn."""
+
+    def model(z):
+        return 100 * torch.relu(z.sum(1) - 9.99)
+
+    for seed in range(5):
+        e = gralis.explain(
+            model, torch.ones(10, dtype=torch.float64), budget=100, seed=seed, kernel=gralis.Gaussian(0.3)
+        )
+        law = gralis.Gaussian(0.3).bind(np.ones(10))
+        share = float(np.exp(law.log_conditional(np.ones((1, 10), dtype=bool))[0, 0]))
+        truth = share * 0.1  # v(all) = 1 is shared by ten equal features
+        assert (np.abs(e.values - truth) <= e.half_widths()).all()
+        assert not e.exact
+
+
+def test_steep_models_cover_or_object():
+    fine = 0
+    for seed in range(12):
+        model = steep(6, seed, slope=300.0)
+        e = gralis.explain(model, torch.ones(6, dtype=torch.float64), budget=300, seed=seed)
+        truth = true_phi(model, 6, panels=600)
+        fine += bool(e.doubts) or bool((np.abs(e.values - truth) <= e.half_widths()).all())
+    assert fine >= 11
+
+
+def test_rounding_is_in_the_intervals():
+    """A float32 affine model: the audit of its true values flags nothing, and a twin is not above its duplicate."""
+    weights = torch.tensor([0.3, 0.3, -1.7, 2.1])
+
+    def model(z):
+        return z @ weights + 1000.0
+
+    x = torch.tensor([1.1, 1.1, 0.7, -0.3])
+    e = gralis.explain(model, x)
+    assert not e.audit((weights * x).double().numpy()).disagree.any()
+    ranks = e.ranks()
+    assert not ranks.above[0, 1]
+    assert not ranks.above[1, 0]
+
+
+def test_a_model_compared_with_itself_has_not_changed():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(6, 40), torch.nn.ReLU(), torch.nn.Linear(40, 1)).eval()
+    order = torch.randperm(40)
+    twin = torch.nn.Sequential(torch.nn.Linear(6, 40), torch.nn.ReLU(), torch.nn.Linear(40, 1)).eval()
+    with torch.no_grad():
+        for name, value in (("0.weight", net[0].weight[order]), ("0.bias", net[0].bias[order])):
+            twin.get_parameter(name).copy_(value)
+        twin[2].weight.copy_(net[2].weight[:, order])
+        twin[2].bias.copy_(net[2].bias)
+    assert not gralis.compare(net, twin, torch.ones(6)).changed().any()
+
+
+def test_two_replicates_use_bonferroni():
+    e = gralis.explain(smooth(9, 0), torch.ones(9, dtype=torch.float64), budget=200, replicates=2)
+    single = e.half_widths() / e.estimate.sampling_error
+    assert (single > 50).all()  # t with one degree of freedom at 1 - 0.025 / 9

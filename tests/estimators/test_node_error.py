@@ -1,0 +1,69 @@
+"""The bound on the error of fixed nodes holds on every ray and feature, and vanishes where the rule is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import gralis
+from gralis.estimators.node_error import node_errors
+from honest_models import smooth
+
+_FINE = (np.arange(200_000) + 0.5) / 200_000
+
+
+def _errors(model, x, rule, n_nodes, **options):
+    """The true errors of the rays and their bounds, (n_rays, n_features)."""
+    e = gralis.explain(
+        model, x, plan="exhaustive", quadrature=rule, n_nodes=n_nodes, kernel=gralis.Uniform(), budget=None, **options
+    )
+    truth = np.zeros(e.ledger.masks.shape)
+    for ray, mask in enumerate(e.ledger.masks):
+        points = torch.tensor(_FINE[:, None] * (mask * x.numpy()), requires_grad=True)
+        (gradient,) = torch.autograd.grad(model(points).sum(), points)
+        truth[ray] = gradient.numpy().mean(0) * mask * x.numpy()
+    return np.abs(e.ledger.rays - truth), node_errors(e.ledger, rule)
+
+
+@pytest.mark.parametrize("rule", ["gauss-legendre", "fejer", "midpoint", "riemann"])
+@pytest.mark.parametrize("threshold", [0.2, 0.3, 0.52, 0.77])
+def test_kinks_that_cancel_in_the_sum_are_seen_feature_by_feature(rule, threshold):
+    """relu(a - t) - relu(b - t) has checksum zero on the ray of both, and yet each of them is off."""
+
+    def model(z):
+        return torch.relu(z[:, 0] - threshold) - torch.relu(z[:, 1] - threshold)
+
+    true, bound = _errors(model, torch.ones(2, dtype=torch.float64), rule, 7)
+    assert true.max() > 1e-3  # the rule is really off
+    assert (true <= bound + 1e-5).all()
+
+
+@pytest.mark.parametrize(("rule", "n_nodes"), [("gauss-legendre", 6), ("gauss-legendre", 12), ("fejer", 11)])
+def test_smooth_rays_have_small_bounds_that_hold(rule, n_nodes):
+    for seed in range(4):
+        true, bound = _errors(smooth(3, seed), torch.ones(3, dtype=torch.float64), rule, n_nodes)
+        assert (true <= bound + 1e-9).all()
+        assert bound.max() < 0.03
+
+
+def test_polynomials_leave_nothing_but_rounding():
+    def model(z):
+        return z[:, 0] ** 5 * z[:, 1] - 2 * z[:, 2]
+
+    e = gralis.explain(model, torch.tensor([1.0, 2.0, -1.0], dtype=torch.float64), plan="exhaustive", n_nodes=8)
+    assert e.exact
+    assert (e.stderr == 0).all()
+    assert node_errors(e.ledger, "gauss-legendre").max() < 1e-12
+    assert 0 < e.half_widths().max() < 1e-13  # rounding
+
+
+def test_without_coalition_values_one_node_shows_nothing():
+    x = torch.ones(2, dtype=torch.float64)
+    e = gralis.explain(
+        lambda z: z.prod(1), x, plan="exhaustive", quadrature="midpoint", n_nodes=1, coalition_values=False
+    )
+    assert np.isnan(e.half_widths()).all()
+    assert "not known" in e.doubts[0]
+    again = gralis.explain(lambda z: z.prod(1), x, plan="exhaustive", quadrature="midpoint", n_nodes=2)
+    assert np.isfinite(again.half_widths()).all()

@@ -1,0 +1,101 @@
+"""Mutants of features that know their place or their type, of nested rules and of registries."""
+
+from __future__ import annotations
+
+from mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "nested-inside",
+        "rays.nested",
+        "rays/nested.py",
+        "max() <= _SAME else None",
+        "max() <= 0.2 else None",
+        "rules that only lie nearby are inside",
+        ("tests/test_quadrature.py::test_which_rules_lie_inside_a_rule",),
+    ),
+    Mutant(
+        "nested-halves",
+        "rays.nested",
+        "rays/nested.py",
+        "return in_halves(n_nodes)",
+        "return in_halves(2 * n_nodes)",
+        "halves with twice as many nodes",
+        ("tests/test_quadrature.py::test_halves_nest_in_halves",),
+    ),
+    Mutant(
+        "nested-weights",
+        "rays.nested",
+        "rays/nested.py",
+        "np.broadcast_to(table.weights, (n_rays, fewer))",
+        "np.broadcast_to(2 * table.weights, (n_rays, fewer))",
+        "the weights of a thinned rule sum to two",
+        ("tests/certificates/test_mass.py::test_a_sweep_over_nodes_is_what_each_number_of_nodes_would_have_given",),
+    ),
+    Mutant(
+        "patches-cells",
+        "features.patches",
+        "features/transformer.py",
+        "np.where(placeless, -1, np.cumsum(~placeless) - 1)",
+        "np.where(placeless, -1, np.arange(n_tokens))",
+        "extra tokens shift the patches",
+        (
+            "tests/scales/test_levels.py::test_tokens_lie_on_their_patches",
+            "tests/scales/test_levels.py::test_tokens_without_a_patch_may_stand_anywhere",
+        ),
+    ),
+    Mutant(
+        "patches-extra",
+        "features.patches",
+        "features/transformer.py",
+        "placeless = np.isin(np.arange(n_tokens), positions)",
+        "placeless = np.arange(n_tokens) < len(positions)",
+        "extra tokens stand at the start wherever they are",
+        ("tests/scales/test_levels.py::test_tokens_without_a_patch_may_stand_anywhere",),
+    ),
+    Mutant(
+        "heads-size",
+        "features.heads",
+        "features/transformer.py",
+        "labels[0] // (size // n_heads)",
+        "labels[0] % n_heads",
+        "heads are interleaved",
+        ("tests/scales/test_levels.py::test_heads_in_both_layouts",),
+    ),
+    Mutant(
+        "whole-by-type",
+        "features.jumping_by_type",
+        "features/whole_numbers.py",
+        "labels[by_type] for",
+        "labels[~by_type] for",
+        "floating features jump, and integers do not",
+        ("tests/test_whole_numbers.py::test_an_integer_entry_beside_a_floating_one",),
+    ),
+    Mutant(
+        "whole-choice",
+        "features.jumping_by_type",
+        "features/whole_numbers.py",
+        "return features if features.chosen or not len(jumping)",
+        "return features if not len(jumping)",
+        "the type wins over a choice",
+        ("tests/test_whole_numbers.py::test_a_choice_wins_over_the_type",),
+    ),
+    Mutant(
+        "whole-row",
+        "features.table_row",
+        "features/whole_numbers.py",
+        'of_column in "biu" for',
+        'of_column in "iu" for',
+        "booleans of a table do not jump",
+        ("tests/test_whole_numbers.py::test_a_row_of_a_frame",),
+    ),
+    Mutant(
+        "registry-built-in",
+        "registry.Registry",
+        "registry.py",
+        "or not name or name in self._built_in:",
+        "or not name:",
+        "entries of gralis can be replaced",
+        ("tests/house/test_registries.py::test_no_entry_of_gralis_can_be_replaced",),
+    ),
+)
