@@ -91,10 +91,9 @@ def test_an_additive_model_leaves_no_error() -> None:
 def test_walks_find_interactions_of_many_inputs() -> None:
     """A product of six centred inputs: one interaction of all, nothing of one, two or five."""
     f = Multilinear({tuple(range(6)): 1}, 6, bounds=(-1, 1))
-    result = sensitivity(f, f.bounds, method="sampling", budget=40000)
+    result = sensitivity(f, f.bounds, method="sampling", budget=400_000)  # rare events carry the variance
     assert (np.abs(result.shapley - 1 / 6) <= result.shapley_half_width).all()
-    assert np.median(result.shapley_half_width) < 0.3  # wider by what rare events may hide, which a doubt says
-    assert result.doubts
+    assert result.shapley_half_width.max() < 0.2
     np.testing.assert_allclose(result.total, 1.0, atol=0.2)
     np.testing.assert_allclose(result.first, 0.0, atol=0.1)
 

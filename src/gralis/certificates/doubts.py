@@ -17,7 +17,7 @@ from gralis.ledger import AnyLedger
 __all__ = ["witness_doubts"]
 
 _MOST_NAMES = 3
-_MATERIAL = 0.5  # of the half-width that the replicates alone would give
+_MATERIAL = 0.5  # of the sampling error
 
 
 def witness_doubts(

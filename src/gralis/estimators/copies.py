@@ -1,10 +1,10 @@
 """phi_hat_i = sum_T q_i(T) mean over copies of (ray_i(T) - share_i(T) c(T)): all coalitions, several copies of nodes.
 
 Every replicate is a copy of all rays with its own stratified random nodes. The checksum c(T) = sum_i ray_i - v(T) has
-mean zero over the nodes, so the members of T with noisy rays share it. It is left alone if the copies
-show that its mean is not zero, because then the nodes miss a part of F. The copies of each ray differ by their nodes
-alone, so the variance of phi_hat is the sum over all rays of the variance of their mean. Each contrast between copies
-of a ray is one departure.
+mean zero over the nodes, so the members of T with noisy rays share it. It is left alone if the copies show that its
+mean is not zero, because then the nodes miss a part of F. The copies of each ray differ by their nodes alone, so the
+variance of phi_hat is the sum over all rays of the variance of their mean. Each contrast between copies of a ray is
+one departure.
 """
 
 from __future__ import annotations

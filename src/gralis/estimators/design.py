@@ -105,7 +105,7 @@ class Design:
         return np.asarray((shares * np.where(shares > 0, self.ray_errors(rows), 0.0)).sum(0))
 
     def ray_errors(self, rows: Ledger) -> Array:
-        """A bound on the error of fixed nodes on every ray, 0 where no node matters, (n_rays, n_features)."""
+        """The estimated error of fixed nodes on every ray, 0 where no node matters, (n_rays, n_features)."""
         errors = node_errors(rows, str(self.quadrature))
         if self.estimator.singles_by_value:
             errors = np.where(((rows.sizes == 1) & np.isfinite(rows.value))[:, None], 0.0, errors)

@@ -7,6 +7,7 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators import Design, Estimate
+from gralis.estimators.estimate import carriers
 from gralis.estimators.node_error import node_errors
 from gralis.ledger import AnyLedger
 
@@ -48,9 +49,9 @@ def integrated_gradients(ledger: AnyLedger, full: Array, design: Design) -> Esti
         # The scale is such that the rows of all baselines together give the variance of the weighted mean.
         departures.append(share * scale * (rays - rays.mean(0)))
     together = np.concatenate(departures)
-    squares, fourth = (together**2).sum(0), (together**4).sum(0)
-    carriers = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
-    return design.allowing(Estimate(values, together, "integrated gradients", carriers=carriers), np.zeros_like(values))
+    return design.allowing(
+        Estimate(values, together, "integrated gradients", carriers=carriers(together)), np.zeros_like(values)
+    )
 
 
 def _without_checksum(rays: Array, check: Array) -> Array:

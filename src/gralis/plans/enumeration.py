@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gralis.arrays import Masks
 from gralis.errors import BudgetError
 from gralis.laws import all_masks
 from gralis.plans.plan import PlanningTask
@@ -24,8 +26,12 @@ def forwards_for_all(task: PlanningTask, n_moving: int, plan: str) -> float:
     return np.inf
 
 
+def everywhere(masks: Masks, n_baselines: int) -> tuple[Masks, NDArray[np.int64]]:
+    """The masks once for every baseline, and the number of the baseline of every row."""
+    return np.tile(masks, (n_baselines, 1)), np.repeat(np.arange(n_baselines), len(masks))
+
+
 def all_values(task: PlanningTask, index: int) -> RayRequest:
     """The values of all coalitions with every baseline, as one replicate."""
-    masks = all_masks(task.n_features)
-    baselines = range(task.n_baselines)
-    return RayRequest.stack([RayRequest.of(masks, np.zeros(len(masks)), index, baseline=b) for b in baselines])
+    masks, baseline = everywhere(all_masks(task.n_features), task.n_baselines)
+    return RayRequest.of(masks, np.zeros(len(masks)), index, baseline=baseline)

@@ -23,6 +23,7 @@ from gralis.estimators.node_error import node_errors
 from gralis.estimators.ray_weights import importance
 from gralis.laws import all_masks
 from gralis.ledger import Ledger
+from gralis.plans.enumeration import everywhere
 from gralis.plans.plan import Plan, PlanningTask, Probe, Schedule
 from gralis.plans.sampled_rays import sampled, single_features
 from gralis.rays import PILOT, RayRequest
@@ -166,8 +167,7 @@ class ExhaustiveSchedule(Schedule):
     def all_rays(self, index: int) -> RayRequest:
         """Every coalition of every baseline, as rays of this replicate."""
         assert self.rule is not None
-        masks = np.tile(all_masks(self.task.n_features), (self.task.n_baselines, 1))
-        baseline = np.repeat(np.arange(self.task.n_baselines), len(masks) // self.task.n_baselines)
+        masks, baseline = everywhere(all_masks(self.task.n_features), self.task.n_baselines)
         nodes, weights = self.rule.on_rays(self.task.rng(index), len(masks))
         return RayRequest.of(masks, np.zeros(len(masks)), index, nodes, weights, baseline=baseline)
 
@@ -196,8 +196,7 @@ class CopiesSchedule(Schedule):
 
     def replicate(self, index: int) -> RayRequest:
         assert self.rule is not None
-        drawn, n_baselines = _drawn_masks(self.task), self.task.n_baselines
-        masks, baseline = np.tile(drawn, (n_baselines, 1)), np.repeat(np.arange(n_baselines), len(drawn))
+        masks, baseline = everywhere(_drawn_masks(self.task), self.task.n_baselines)
         nodes, weights = self.rule.on_rays(self.task.rng(index), len(masks))
         return RayRequest.of(masks, np.zeros(len(masks)), index, nodes, weights, baseline=baseline)
 

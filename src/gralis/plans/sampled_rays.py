@@ -11,6 +11,7 @@ from gralis.estimators import ADJUSTED
 from gralis.laws import all_masks
 from gralis.laws.law import systematic_counts
 from gralis.ledger import Ledger
+from gralis.plans.enumeration import everywhere
 from gralis.plans.node_density import node_density
 from gralis.plans.plan import PlanningTask, Schedule
 from gralis.rays import CENSUS, PILOT, RayRequest
@@ -39,8 +40,7 @@ class SharedSchedule(Schedule):
     def census(self) -> RayRequest | None:
         task, n = self.task, self.task.n_features
         if self.all_values:
-            masks = np.tile(all_masks(n), (task.n_baselines, 1))
-            baseline = np.repeat(np.arange(task.n_baselines), 2**n - 1)
+            masks, baseline = everywhere(all_masks(n), task.n_baselines)
             # Only single features are known without nodes; the values of the others teach the surrogates.
             known = task.has_census & (masks.sum(1) == 1)
             return RayRequest.of(masks, np.zeros(len(masks)), np.where(known, CENSUS, PILOT), baseline=baseline)
