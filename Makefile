@@ -26,12 +26,13 @@ test test-slow: export OMP_NUM_THREADS = 1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-venv: $(STAMP) ## create .venv and install gralis with the extras dev and demo
+venv: $(STAMP) ## create .venv and install gralis with everything that the tests use
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python >= 3.11 not found: make venv PYTHON=/path/to/python3" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) -e ".[dev,demo]"
+	$(INSTALL) -e ".[dev]"
+	$(INSTALL) --no-deps "onnx2torch>=1.5" # its torchvision does not load beside a CPU build of torch
 	@touch $@
 
 demo: $(STAMP) ## explain a real network on a real photograph; results in demo-output/

@@ -1,7 +1,10 @@
-"""One torch thread per xdist worker, drawing without a display, and the hypothesis profiles."""
+"""One torch thread per xdist worker, drawing without a display, the hypothesis profiles, and no silent skips in CI."""
 
 import os
+import re
+from collections.abc import Generator
 
+import pytest
 import torch
 from hypothesis import settings
 
@@ -13,3 +16,28 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 settings.register_profile("local", deadline=None)
 settings.register_profile("continuous", deadline=None, derandomize=True)
 settings.load_profile("continuous" if os.environ.get("CI") else "local")
+
+#: How a skip for something that is not installed reads: importorskip's own words, and those of our tests.
+MISSING = re.compile(r"could not import|is not installed|needs chromium|needs node")
+
+
+def fail_if_missing(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """In CI, turn a skip for a missing package into a failure: what is not installed was not tested."""
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+    if "CI" in os.environ and report.skipped and MISSING.search(reason):
+        report.outcome = "failed"
+        report.longrepr = f"{reason}: in CI a missing package is a failure; add it to the extra `test`"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    fail_if_missing(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    fail_if_missing(report)
+    return report
