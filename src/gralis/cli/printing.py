@@ -13,7 +13,7 @@ from rich.text import Text
 from gralis.cli.messages import one_line
 from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
-from gralis.results.tables import error_text, largest_first
+from gralis.results.feature_table import feature_table
 from gralis.storage.json_values import strict
 
 __all__ = ["print_explanation", "to_json"]
@@ -28,18 +28,18 @@ class _Console(Console):  # type: ignore[misc]
 def print_explanation(e: Explanation, name: str, target: str) -> None:
     """Print the table of one explanation to standard output."""
     console = _Console(highlight=False)
-    half, order = e.printed_half_widths, largest_first(e.values)
+    cells = feature_table(e)
+    marked = any(row.mark for row in cells.rows)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("feature", overflow="fold")
-    for heading in ("phi", "+- (95%)", "share"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for i in order:
-        share = f"{e.values[i] / e.delta:.1%}" if e.delta else "-"
-        phi = Text(f"{e.values[i]:.5g}", style="red" if e.values[i] > 0 else "blue")
-        table.add_row(Text(one_line(e.names[int(i)])), phi, error_text(half[i]), share)
-    if e.n_features > len(order):
-        rest = e.values.sum() - e.values[order].sum()
-        table.add_row(f"({e.n_features - len(order)} more)", f"{rest:.5g}")
+    for heading in cells.headings:
+        table.add_column(heading.replace("+-", "+- (95%)"), justify="right", no_wrap=True)
+    if marked:
+        table.add_column("", no_wrap=True)
+    for row in cells.rows:
+        # Values are red or blue by their sign; half-widths are plain.
+        numbers = [Text(cell, style=_colour(cell) if i % 2 == 0 else "") for i, cell in enumerate(row.cells)]
+        table.add_row(Text(one_line(row.name)), *numbers, *([row.mark] if marked else []))
     console.print(Text(f"{one_line(name)}: {one_line(target)}", style="bold"), soft_wrap=True)
     console.print(Text(f"F(x) = {e.f_x:.6g}   F(x') = {e.f_baseline:.6g}   difference {e.delta:.6g}"), soft_wrap=True)
     console.print(table)
@@ -48,6 +48,10 @@ def print_explanation(e: Explanation, name: str, target: str) -> None:
         notes.append(str(e.certificate()))
     for note in notes:
         console.print(Text(note), soft_wrap=True)
+
+
+def _colour(number: str) -> str:
+    return "blue" if number.startswith("-") or float(number) == 0 else "red"
 
 
 def to_json(value: Any) -> str:

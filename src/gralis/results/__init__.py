@@ -10,6 +10,7 @@ sweep             phi over sigma, or over the number of nodes on a ray
 difference        the difference of two explanations on the same rays
 provenance        versions, hashes and options with which an explanation was made
 replay            the comparison of an explanation with one that was computed again
+both_answers      phi and Shapley values side by side; feature_table: both as the cells of a table
 tables            plain-text tables
 """
 

@@ -48,6 +48,9 @@ class Attribution(FeatureResult):
         for i in order:
             error = "" if half[i] == 0 else f"+- {error_text(half[i])}"
             lines.append(f"{self.names[int(i)]:<{width}}  {self.values[i]:>11.5g}  {error}")
+        if self.n_features > len(order):
+            rest = self.values.sum() - self.values[order].sum()
+            lines.append(f"{f'({self.n_features - len(order)} more)':<{width}}  {rest:>11.5g}")
         lines.append(f"sum {self.values.sum():.6g} of F(x) - F(x') = {self.delta:.6g}")
         return "\n".join(lines)
 

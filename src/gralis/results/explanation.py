@@ -22,7 +22,6 @@ from gralis.features.overlap import carried
 from gralis.kernels import Gaussian, Uniform, as_kernel
 from gralis.ledger import AnyLedger, Ledger
 from gralis.results.attribution import Attribution
-from gralis.results.other_explainers import OtherExplainers
 from gralis.results.printed import Printed
 from gralis.results.result import InputForm
 from gralis.results.sweep import Sweep
@@ -35,7 +34,7 @@ Continuation: TypeAlias = Callable[["Explanation", int], "Explanation"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation(Printed, OtherExplainers):
+class Explanation(Printed):
     """phi_i of every feature for one prediction, with sampling errors, and the ledger behind them.
 
     The methods by topic:
@@ -46,7 +45,7 @@ class Explanation(Printed, OtherExplainers):
     * More from the same ledger: `with_kernel`, `with_nodes`, `sweep`, `sweep_nodes`, `on`, `as_it_grew`. `extend`
       continues the run.
     * Other explainers from the same ledger: `integrated_gradients`, `singles`, `shapley`, `banzhaf`, `kernel_shap`,
-      `lime`, `moebius`, `interactions`.
+      `lime`, `moebius`, `interactions`. `sign_conflicts` has the features whose phi and Shapley value disagree.
     * Pictures and files: `plot`, `report`, `token_html`, `save`, `to_dict`, `to_json`, `to_shap`.
 
     Attributes

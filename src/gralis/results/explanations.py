@@ -13,7 +13,7 @@ from gralis.evaluation.cost import Cost
 from gralis.results.difference import difference
 from gralis.results.explanation import Explanation
 from gralis.results.result import Result
-from gralis.results.tables import doubt_lines, error_text, largest_first, name_width, united
+from gralis.results.tables import doubt_lines, error_text, largest_first, n_shown, name_width, united
 
 __all__ = ["Explanations"]
 
@@ -133,11 +133,12 @@ class Explanations(Result):
     def __repr__(self) -> str:
         cost = self.cost
         head = f"{len(self)} explanations on the same rays; {cost.n_gradients} gradients, {cost.seconds:.2g} s"
-        lines = [head, "F(x) - F(x'): " + ", ".join(f"{d:.4g}" for d in self.delta[:_MOST_COLUMNS])]
+        shown = n_shown(len(self), _MOST_COLUMNS)
+        lines = [head, "F(x) - F(x'): " + ", ".join(f"{d:.4g}" for d in self.delta[:shown])]
         if len({one.n_features for one in self.each}) == 1:
-            lines += self._table(self.each[:_MOST_COLUMNS], self.labels[:_MOST_COLUMNS])
-        if len(self) > _MOST_COLUMNS:
-            lines.append(f"({len(self) - _MOST_COLUMNS} more)")
+            lines += self._table(self.each[:shown], self.labels[:shown])
+        if len(self) > shown:
+            lines.append(f"({len(self) - shown} more)")
         return "\n".join([*lines, *doubt_lines(self.doubts, _MOST_COLUMNS)])
 
     def _table(self, shown: tuple[Explanation, ...], labels: tuple[str, ...]) -> list[str]:
@@ -153,4 +154,6 @@ class Explanations(Result):
                 for one, half, w in zip(shown, halves, columns, strict=True)
             ]
             lines.append(f"{names[int(i)]:<{width}}  " + "  ".join(cells))
+        if len(names) > len(order):
+            lines.append(f"({len(names) - len(order)} more features)")
         return lines

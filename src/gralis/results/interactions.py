@@ -13,7 +13,7 @@ from gralis.arrays import Array
 from gralis.errors import bad
 from gralis.estimators import Estimate
 from gralis.results.result import EstimateResult
-from gralis.results.tables import error_text, titled
+from gralis.results.tables import error_text, n_shown, titled
 
 __all__ = ["Interactions"]
 
@@ -124,8 +124,12 @@ class Interactions(EstimateResult, Mapping[Coalition, float]):
     def __repr__(self) -> str:
         lines = [titled(f"{self.index} up to order {self.order}", self.exact, self.note)]
         half = self.printed_half_widths
-        for coalition, value in self.top(_MOST_ROWS):
+        n_pairs = sum(len(coalition) > 1 for coalition in self.coalitions)
+        shown = self.top(n_shown(n_pairs, _MOST_ROWS))
+        for coalition, value in shown:
             names = " x ".join(self.names[i] for i in coalition)
             error = "" if self.exact else f"+- {error_text(half[self._row(coalition)])}"
             lines.append(f"{names}  {value:.5g}  {error}".rstrip())
+        if n_pairs > len(shown):
+            lines.append(f"({n_pairs - len(shown)} more)")
         return "\n".join(lines)

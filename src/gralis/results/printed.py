@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gralis.errors import GralisError
+from gralis.results.both_answers import BothAnswers, conflict_sentence
 from gralis.results.certified import Certified
-from gralis.results.tables import doubt_lines, error_text, largest_first, name_width
+from gralis.results.feature_table import feature_table
+from gralis.results.tables import doubt_lines
 
 __all__ = ["Printed"]
 
 
-class Printed(Certified):
+class Printed(Certified, BothAnswers):
     """The part of an `Explanation` that puts it into words. Every view takes its sentences from here."""
 
     provenance: Mapping[str, Any]
@@ -36,13 +38,21 @@ class Printed(Certified):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The sum and its residual, the cost, and whether the run was completed, each in a sentence."""
-        notes = [f"sum of phi {self.values.sum():.6g}; {self.residual_sentence}", self.cost_sentence]
+        """Opposite signs, the sums, the cost, and whether the run was completed, each in a sentence."""
+        notes = [conflict_sentence(self.sign_conflicts)] if self.sign_conflicts else []
+        notes += [f"{self.sum_sentence}; {self.residual_sentence}", self.cost_sentence]
         if not self.complete:
             notes.append("the run stopped before the plan was done; all numbers are from the rays evaluated so far")
         if self.reached is not None:
             notes.append(self.tolerance_sentence)
         return tuple(notes)
+
+    @property
+    def sum_sentence(self) -> str:
+        """What the values sum to, and what the Shapley values beside them sum to, which is always the difference."""
+        own = "phi" if self.design.estimator.has_kernel else "the Shapley values"
+        beside = "" if self.shapley_beside is None else f", of Shapley {self.shapley_beside.values.sum():.6g}"
+        return f"sum of {own} {self.values.sum():.6g}{beside}"
 
     @property
     def residual_sentence(self) -> str:
@@ -72,16 +82,15 @@ class Printed(Certified):
         return f"{spent}, {self.cost.seconds:.1f} s, plan {self.plan['name']}"
 
     def __repr__(self) -> str:
-        half, order = self.printed_half_widths, largest_first(self.values)
-        width = name_width(self.names, order)
+        table = feature_table(self)
+        width = max(7, *(len(row.name) for row in table.rows)) if table.rows else 7
         ends = f"F(x) = {self.f_x:.6g}   F(x') = {self.f_baseline:.6g}   difference {self.delta:.6g}"
-        lines = [f"GRALIS explanation, {self.headline}", ends, ""]
-        lines.append(f"{'feature':<{width}}  {'phi':>11}  {'+-':>9}  {'share':>6}")
-        for i in order:
-            share = f"{self.values[i] / self.delta:6.1%}" if self.delta else "     -"
-            row = f"{self.values[i]:>11.5g}  {error_text(half[i]):>9}  {share}"
-            lines.append(f"{self.names[int(i)]:<{width}}  {row}")
-        if self.n_features > len(order):
-            rest = self.values.sum() - self.values[order].sum()
-            lines.append(f"{f'({self.n_features - len(order)} more)':<{width}}  {rest:>11.5g}")
+        lines = [f"GRALIS explanation, {self.headline}", ends, "", _line("feature", width, table.headings)]
+        lines += [_line(row.name, width, row.cells, row.mark) for row in table.rows]
         return "\n".join([*lines, "", *self.notes])
+
+
+def _line(name: str, width: int, cells: Sequence[str], mark: str = "") -> str:
+    """A row of the table: values in wide columns, half-widths in narrow ones."""
+    columns = (f"{cell:>{9 if place % 2 else 11}}" for place, cell in enumerate(cells))
+    return "  ".join([f"{name:<{width}}", *columns, *([mark] if mark else [])]).rstrip()

@@ -10,15 +10,34 @@ from numpy.typing import NDArray
 
 from gralis.arrays import Array
 
-__all__ = ["MOST_ROWS", "doubt_lines", "error_text", "largest_first", "name_width", "table_html", "titled", "united"]
+__all__ = [
+    "MOST_ROWS",
+    "doubt_lines",
+    "error_text",
+    "largest_first",
+    "n_shown",
+    "name_width",
+    "table_html",
+    "titled",
+    "united",
+]
 
 MOST_ROWS = 15
 
 
+def n_shown(count: int, most: int = MOST_ROWS) -> int:
+    """How many of `count` rows a table shows: `most` of them, or one more if only one row would be left out.
+
+    >>> n_shown(15), n_shown(16), n_shown(17)
+    (15, 16, 15)
+    """
+    return count if count <= most + 1 else most
+
+
 def largest_first(values: Array, most: int = MOST_ROWS) -> NDArray[np.int64]:
     """The places of the largest magnitudes. In a table with several rows the largest of each column counts."""
-    magnitudes = np.abs(values)
-    return np.argsort(-(magnitudes if magnitudes.ndim == 1 else magnitudes.max(0)), kind="stable")[:most]
+    magnitudes = np.abs(values) if values.ndim == 1 else np.abs(values).max(0)
+    return np.argsort(-magnitudes, kind="stable")[: n_shown(len(magnitudes), most)]
 
 
 def name_width(names: Sequence[str], order: NDArray[np.int64]) -> int:

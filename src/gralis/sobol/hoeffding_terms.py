@@ -17,6 +17,7 @@ from gralis.certificates.simultaneous import half_widths
 from gralis.checks import whole
 from gralis.errors import bad
 from gralis.estimators.estimate import Estimate
+from gralis.results.tables import n_shown
 from gralis.sobol import quadrature
 from gralis.sobol.found import Found, without_sampling
 from gralis.sobol.input_sets import InputSet, subsets
@@ -27,8 +28,6 @@ from gralis.sobol.values import PointValues
 from gralis.targets import Target
 
 __all__ = ["Hoeffding", "hoeffding"]
-
-_MOST_ROWS = 15
 
 
 def hoeffding(
@@ -199,7 +198,7 @@ class Hoeffding:
             f"F(x) = {self.f_x:.6g}   E F = {plus_minus(self.mean, shown * self.mean_half_width)}",
             "",
         ]
-        order = sorted(self.sets, key=lambda t: -abs(self.terms[t]))[:_MOST_ROWS]
+        order = sorted(self.sets, key=lambda t: -abs(self.terms[t]))[: n_shown(len(self.sets))]
         labels = [" x ".join(self.names[i] for i in t) for t in order]
         width = max(len(label) for label in labels)
         for t, label in zip(order, labels, strict=True):

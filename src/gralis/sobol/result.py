@@ -13,12 +13,12 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators.estimate import Estimate
+from gralis.results.tables import MOST_ROWS, n_shown
 from gralis.sobol.found import Found
 from gralis.sobol.input_sets import InputSet
 
 __all__ = ["Sensitivity"]
 
-_MOST_ROWS = 15
 _MOST_PAIRS = 5
 
 
@@ -206,7 +206,7 @@ class Sensitivity:
         return " x ".join(self.names[i] for i in t)
 
     def __repr__(self) -> str:
-        order = np.argsort(-self.total, kind="stable")[:_MOST_ROWS]
+        order = np.argsort(-self.total, kind="stable")[: n_shown(self.n_inputs)]
         width = max([5, *(len(self.names[int(i)]) for i in order)])
         how = self.found.words(self.level)
         mean = plus_minus(self.mean, 0.0 if self.exact else self.mean_half_width)
@@ -235,7 +235,7 @@ class Sensitivity:
         largest = sorted(self.pairs, key=lambda pair: -self.pairs[pair])[:_MOST_PAIRS]
         cells = [f"{self._label(t)} {self._cell(self.pairs[t], self.pairs_half_width[t])}" for t in largest]
         lines = [f"largest pairs: {', '.join(cells)}"] if largest else []
-        for t in self.sets[len(self.pairs) :][:_MOST_ROWS]:
+        for t in self.sets[len(self.pairs) :][:MOST_ROWS]:
             own = self._cell(self.interactions[t], self.interactions_half_width[t])
             lines.append(f"{self._label(t)}: {own}, closed {self._cell(self.closed[t], self.closed_half_width[t])}")
         lines.append(f"main effects explain {self.first.sum():.1%} of the variance, interactions the rest")

@@ -9,11 +9,10 @@ from typing import Any
 
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators.estimate import Estimate
+from gralis.results.tables import n_shown
 from gralis.sobol.input_sets import InputSet
 
 __all__ = ["TermShares"]
-
-_MOST_ROWS = 15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +91,7 @@ class TermShares:
         return " x ".join(self.names[i] for i in t)
 
     def __repr__(self) -> str:
-        order = sorted(self.sets, key=lambda t: -self.shares[t])[:_MOST_ROWS]
+        order = sorted(self.sets, key=lambda t: -self.shares[t])[: n_shown(len(self.sets))]
         width = max(5, *(len(self._label(t)) for t in order))
         lines = [
             f"Shares of the variance from {self.n_inputs} explanations, {self.level:.0%} intervals",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from gralis.results.explanation import Explanation
-from gralis.results.tables import error_text, largest_first
+from gralis.results.feature_table import FeatureRow, feature_table
 from gralis.views.colours import AGAINST, FOR
 
 __all__ = ["explanation_html"]
@@ -14,7 +14,7 @@ _CELL = 'style="text-align:right;padding:2px 10px"'
 
 
 def explanation_html(e: Explanation) -> str:
-    """Feature, phi, half-width of the simultaneous 95% interval, share, and a bar on a common scale.
+    """Feature, phi and the Shapley value with their simultaneous 95% half-widths, and a bar of phi on a common scale.
 
     Parameters
     ----------
@@ -26,20 +26,17 @@ def explanation_html(e: Explanation) -> str:
     str
         HTML with inline styles.
     """
-    half, order = e.printed_half_widths, largest_first(e.values)
+    table = feature_table(e)
     widest = float(abs(e.values).max(initial=0.0)) or 1.0
-    rows = [_row(e, int(i), float(half[i]), widest) for i in order]
-    if e.n_features > len(order):
-        rest = e.values.sum() - e.values[order].sum()
-        rows.append(f"<tr><td>{e.n_features - len(order)} more</td><td {_CELL}>{rest:.4g}</td></tr>")
+    rows = [_row(e, row, widest) for row in table.rows]
     foot = "<br>".join(escape(fact) for fact in e.facts)
-    head = "".join(f"<th {_CELL}>{title}</th>" for title in ("phi", "&plusmn;", "share"))
+    head = "".join(f"<th {_CELL}>{title}</th>" for title in table.headings)
     return (
         '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.4">'
         f"<div><b>GRALIS explanation</b>, {escape(e.headline)}</div>"
         f"<div>F(x) = {e.f_x:.5g}, F(x&#x27;) = {e.f_baseline:.5g}, difference {e.delta:.5g}</div>{_doubts(e)}"
         '<table style="border-collapse:collapse;margin:6px 0"><thead><tr><th style="text-align:left">feature</th>'
-        f"{head}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        f"{head}<th></th><th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
         f'<div style="opacity:0.75">{foot}</div></div>'
     )
 
@@ -55,15 +52,17 @@ def _doubts(e: Explanation) -> str:
     )
 
 
-def _row(e: Explanation, i: int, half: float, widest: float) -> str:
-    value = float(e.values[i])
-    share = f"{value / e.delta:.1%}" if e.delta else "-"
+def _row(e: Explanation, row: FeatureRow, widest: float) -> str:
+    numbers = "".join(f"<td {_CELL}>{text}</td>" for text in row.cells)
+    bar = "" if row.feature is None else _bar(float(e.values[row.feature]), widest)
+    return f"<tr><td>{escape(row.name)}</td>{numbers}<td>{bar}</td><td>{row.mark}</td></tr>"
+
+
+def _bar(value: float, widest: float) -> str:
     length = 90 * abs(value) / widest
     place = 100 if value >= 0 else 100 - length
-    bar = (
+    return (
         f'<svg width="200" height="12" role="img" aria-label="{value:.3g}">'
         f'<rect x="{place:.1f}" y="1" width="{length:.1f}" height="10" fill="{FOR if value >= 0 else AGAINST}"/>'
         '<line x1="100" y1="0" x2="100" y2="12" stroke="currentColor" stroke-width="0.7"/></svg>'
     )
-    numbers = "".join(f"<td {_CELL}>{text}</td>" for text in (f"{value:.4g}", error_text(half), share))
-    return f"<tr><td>{escape(e.names[i])}</td>{numbers}<td>{bar}</td></tr>"
