@@ -21,6 +21,7 @@ from gralis import (
     plans,
     report,
     targets,
+    text,
     views,
 )
 from gralis.api.batch import explain_batch
@@ -90,6 +91,7 @@ __all__ = [
     "sensitivity",
     "targets",
     "term_shares",
+    "text",
     "verify",
     "views",
 ]

@@ -35,7 +35,7 @@ STAGES = (
     ("api",),
     ("views", "files"),
     ("report",),
-    ("interop", "games"),
+    ("interop", "games", "text"),
     ("canonical",),
     ("methods",),
     ("faithfulness",),

@@ -7,6 +7,7 @@ from html import escape
 from gralis.results.explanation import Explanation
 from gralis.results.feature_table import FeatureRow, feature_table
 from gralis.views.colours import AGAINST, FOR
+from gralis.views.tokens import token_html
 
 __all__ = ["explanation_html"]
 
@@ -34,11 +35,16 @@ def explanation_html(e: Explanation) -> str:
     return (
         '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.4">'
         f"<div><b>GRALIS explanation</b>, {escape(e.headline)}</div>"
-        f"<div>F(x) = {e.f_x:.5g}, F(x&#x27;) = {e.f_baseline:.5g}, difference {e.delta:.5g}</div>{_doubts(e)}"
+        f"<div>F(x) = {e.f_x:.5g}, F(x&#x27;) = {e.f_baseline:.5g}, difference {e.delta:.5g}</div>{_above(e)}"
         '<table style="border-collapse:collapse;margin:6px 0"><thead><tr><th style="text-align:left">feature</th>'
         f"{head}<th></th><th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
         f'<div style="opacity:0.75">{foot}</div></div>'
     )
+
+
+def _above(e: Explanation) -> str:
+    """What stands above the table: the doubts, and the text itself in colour if the features are parts of one."""
+    return _doubts(e) + (token_html(e) if "text" in e.features.meta else "")
 
 
 def _doubts(e: Explanation) -> str:

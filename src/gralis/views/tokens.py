@@ -9,6 +9,7 @@ import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
+from gralis.features import Features
 from gralis.features.coordinate_names import CoordinateNames
 from gralis.results.explanation import Explanation
 from gralis.views.colours import AGAINST, FOR, red_green_blue
@@ -16,7 +17,7 @@ from gralis.views.colours import AGAINST, FOR, red_green_blue
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["INK", "colours", "lines", "text", "token_html"]
+__all__ = ["INK", "colours", "lines", "pieces", "text", "token_html"]
 
 INK = "#111111"  # readable on the strongest of the colours
 _LINE = 72  # characters on a line of a picture
@@ -28,7 +29,8 @@ def token_html(explanation: Explanation, level: float = 0.95) -> str:
     """<p> with one <span> per token, coloured by phi over the largest |phi|, with phi and its interval as the title.
 
     The snippet is self-contained: styles are inline and there is no script. Every token is escaped. A token is
-    underlined where its simultaneous interval excludes zero.
+    underlined where its simultaneous interval excludes zero. An explanation that `gralis.text` made shows the text
+    itself: the parts of it that are features are coloured, and the rest of the text stands between them.
 
     Parameters
     ----------
@@ -52,7 +54,9 @@ def token_html(explanation: Explanation, level: float = 0.95) -> str:
     """
     _require_names(explanation)
     interval, distinct = explanation.interval(level), _distinct_from_zero(explanation, level)
-    spans = []
+    parts = pieces(explanation.features)
+    words = {number: part for number, part in parts if number is not None}
+    spans: list[str] = []
     for name, phi, error, (low, high), colour, is_distinct in zip(
         explanation.names,
         explanation.values,
@@ -68,12 +72,36 @@ def token_html(explanation: Explanation, level: float = 0.95) -> str:
         line = "underline" if is_distinct else "none"
         style = f"background:{colour};color:{INK};text-decoration:{line};padding:1px 3px;border-radius:3px"
         title = escape(f"{name}: phi = {phi:.4g} ({bounds})")
-        spans.append(f'<span style="{style}" title="{title}">{escape(_visible(name))}</span>')
+        spans.append(f'<span style="{style}" title="{title}">{escape(words[len(spans)])}</span>')
     ends = f"F(x) = {explanation.f_x:.4g}, F(x&#x27;) = {explanation.f_baseline:.4g}, red for, blue against"
     if explanation.doubts:
         ends += "".join(f"<br>doubt: {escape(sentence)}" for sentence in explanation.doubts)
-    text = " ".join(spans)
-    return f'<p style="line-height:1.9;margin:0">{text}<br><small style="color:{INK}">{ends}</small></p>'
+    shown = "".join(escape(part) if number is None else spans[number] for number, part in parts)
+    foot = f'<br><small style="color:{INK}">{ends}</small>'
+    return f'<p style="line-height:1.9;margin:0;white-space:pre-wrap">{shown}{foot}</p>'
+
+
+def pieces(features: Features) -> list[tuple[int | None, str]]:
+    """The text in order: (number of the feature, its words), and (None, words) for the text between features.
+
+    Without a text the names of the features stand side by side.
+
+    >>> from gralis.features import tokens
+    >>> pieces(tokens([7, 8], names=["no", " "]))
+    [(0, 'no'), (None, ' '), (1, '␣')]
+    """
+    text, spans = features.meta.get("text"), features.meta.get("spans")
+    if not isinstance(text, str) or not isinstance(spans, list):
+        listed: list[tuple[int | None, str]] = []
+        for number, name in enumerate(features.names):
+            listed += [(None, " "), (number, _visible(name))]
+        return listed[1:]
+    order, end, found = sorted(range(len(spans)), key=lambda number: int(spans[number][0])), 0, []
+    for number in order:
+        start, stop = spans[number]
+        found += [(None, text[end:start]), (number, text[start:stop])]
+        end = stop
+    return [(number, part) for number, part in [*found, (None, text[end:])] if part]
 
 
 def text(e: Explanation, ax: Axes, *, level: float, **_: Any) -> None:

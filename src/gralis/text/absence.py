@@ -1,0 +1,127 @@
+"""What an absent word is: another token in its place, or nothing.
+
+An embedding in its place ("pad", "mask", "eos", "unk", "mean", "zero", a token or its id, or a text of as many tokens)
+allows rays: the embedding moves from absent to present. Removal ("removed": the text becomes shorter; "hidden": the
+attention mask excludes the tokens) and a text of another length have no points between, so they allow coalition values
+only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gralis.checks import is_whole
+from gralis.errors import bad
+from gralis.models.token_inputs import PresentTokens, SplicedTokens, TokenSequence, embedding_of
+from gralis.text.encoded import TextFeatures
+
+__all__ = ["Absent", "is_values_only", "presence"]
+
+#: What stands in the place of an absent feature.
+Absent: TypeAlias = str | int | Mapping[str, str] | None
+
+_NAMED = ("pad", "mask", "eos", "unk", "bos")
+_ALLOWED = (
+    "'auto', 'pad', 'mask', 'eos', 'unk', 'bos', 'mean', 'zero', 'removed', 'hidden', a token id, or a dict from names "
+    "of features to the texts that replace them"
+)
+
+
+def is_values_only(module: nn.Module) -> bool:
+    """Whether the module has coalition values but no rays."""
+    return isinstance(module, SplicedTokens)
+
+
+def presence(
+    network: nn.Module,
+    tokenizer: Any,
+    text: TextFeatures,
+    sequence: TokenSequence,
+    absent: Absent,
+    read: Callable[[Any], Any],
+    owner: str,
+    *,
+    causal: bool = False,
+) -> PresentTokens | SplicedTokens:
+    """The network as a function of the presence of features, with this meaning of absence."""
+    n = text.n_features
+    if absent in ("removed", "hidden"):
+        hide = absent == "hidden"
+        _require_rest(text, hide, causal, owner)
+        return SplicedTokens(network, sequence, [()] * n, read, hide=hide, left=causal and not hide)
+    if isinstance(absent, Mapping):
+        instead = _replacements(tokenizer, text, absent, owner)
+        lengths = [int((text.owner == number).sum()) for number in range(n)]
+        if [len(ids) for ids in instead] != lengths:
+            return SplicedTokens(network, sequence, instead, read, left=causal)
+        ids = sequence.ids.clone()
+        for number, new in enumerate(instead):
+            ids[sequence.owner == number] = torch.tensor(new)
+        with torch.no_grad():
+            embedded = embedding_of(network, owner)(ids.to(_device(network)))
+        return PresentTokens(network, sequence, embedded.float(), read)
+    return PresentTokens(network, sequence, _embedding(network, tokenizer, absent, owner), read)
+
+
+def _embedding(network: nn.Module, tokenizer: Any, absent: object, owner: str) -> Tensor:
+    """The embedding that stands for an absent token, (dims,)."""
+    table = embedding_of(network, owner)
+    weights = next(table.parameters()).detach()
+    if absent is None or absent == "auto":
+        absent = next((name for name in ("mask", "pad", "eos", "unk") if _id(tokenizer, name) is not None), "mean")
+    if absent == "mean":
+        return weights.float().mean(0)
+    if absent == "zero":
+        return torch.zeros_like(weights[0], dtype=torch.float32)
+    token = absent
+    if isinstance(absent, str):
+        if absent not in _NAMED:
+            raise bad("absent", owner, _ALLOWED, repr(absent))
+        token = _id(tokenizer, absent)
+        if token is None:
+            raise bad("absent", owner, _ALLOWED, f"{absent!r}, and this tokenizer has no {absent} token")
+    if not is_whole(token, 0, len(weights) - 1):
+        raise bad("absent", owner, f"{_ALLOWED}; ids are below {len(weights)}", repr(token))
+    with torch.no_grad():
+        embedded: Tensor = table(torch.tensor([int(token)], device=weights.device))[0]  # type: ignore[call-overload]
+    return embedded.float()
+
+
+def _id(tokenizer: Any, name: str) -> int | None:
+    return getattr(tokenizer, f"{name}_token_id", None)
+
+
+def _device(network: nn.Module) -> torch.device:
+    return next(network.get_input_embeddings().parameters()).device  # type: ignore[operator,no-any-return]
+
+
+def _replacements(tokenizer: Any, text: TextFeatures, texts: Mapping[str, str], owner: str) -> list[Sequence[int]]:
+    """The tokens that replace each feature; features that are not named are removed."""
+    names = [span.name for span in text.spans]
+    for name, new in texts.items():
+        if name not in names or not isinstance(new, str):
+            raise bad(
+                "absent", owner, f"a dict from names of features ({', '.join(names[:5])}, ...) to texts", repr(name)
+            )
+    source = text.encoded.text
+    ids: list[Sequence[int]] = []
+    for span in text.spans:
+        # with the space that stands before the feature, because many tokenizers write it into the token
+        space = " " if span.start and source[span.start - 1] == " " and texts.get(span.name) else ""
+        new = tokenizer(space + texts.get(span.name, ""), add_special_tokens=False)["input_ids"]
+        ids.append([int(token) for token in new])
+    return ids
+
+
+def _require_rest(text: TextFeatures, hide: bool, causal: bool, owner: str) -> None:
+    """When all features are absent, something must be left for the network to read."""
+    fixed = np.flatnonzero(text.owner < 0)
+    if not len(fixed) or (hide and causal and fixed[0] > 0):
+        advice = "Keep a fixed part, such as the rest of a template or a token that begins every text."
+        got = "a text whose tokens are all features" if not len(fixed) else "a text that begins with a feature"
+        raise bad("absent", owner, f"a token in the place of each feature when {got} is explained", "removal", advice)
