@@ -315,7 +315,7 @@ MUTANTS = (
         "adjusted-census",
         "estimators.ADJUSTED",
         "estimators/adjusted.py",
-        "= phi + part[rays.replicate == CENSUS].sum(0)",
+        "= phi + part[census].sum(0)",
         "= phi",
         "the census is forgotten",
         ("verify:library_plans._shared",),

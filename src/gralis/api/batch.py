@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gralis.api.explain import about, begin, complete
 from gralis.api.signature import options_of_explain
+from gralis.arrays import Array
 from gralis.errors import bad
 from gralis.options import Choices
 from gralis.problem import Problem
@@ -76,20 +77,26 @@ def on_shared_rays(problems: Sequence[Problem], options: Mapping[str, Any]) -> l
     """The results of one run on problems that can share rays. A problem that the rays suit badly is explained alone."""
     run = begin(problems, options)
     explanations = list(run.results())
+    drawn = _drawn(explanations[0], run) if len(explanations) > 1 else None
     for place, explanation in enumerate(explanations):
-        if len(explanations) > 1 and not explanation.exact and _usefulness(explanation, run) < _ENOUGH:
+        if drawn is not None and not explanation.exact and _usefulness(explanation, drawn) < _ENOUGH:
             alone = begin([run.problems[place]], options).result()
             explanations[place] = replace(alone, cost=alone.cost + explanation.cost)
     return explanations
 
 
-def _usefulness(explanation: Explanation, run: Run) -> float:
-    """The least ratio over the features of effective rays under the input's law to those under the drawing law."""
+def _drawn(explanation: Explanation, run: Run) -> Array | None:
+    """The effective rays of each feature under the law by which the shared rays were drawn; None without such a law."""
     design, rows = explanation.design, explanation.ledger.kept_rows
     if rows is None or not design.estimator.own_law:
-        return 1.0
-    drawn_by = replace(design, squared_distance=run.task.squared_distance)
-    mine, drawn = (design.estimator.effective_rays(rows, one) for one in (design, drawn_by))
+        return None
+    return design.estimator.effective_rays(rows, replace(design, squared_distance=run.task.squared_distance))
+
+
+def _usefulness(explanation: Explanation, drawn: Array) -> float:
+    """The least ratio over the features of effective rays under the input's law to those under the drawing law."""
+    design = explanation.design
+    mine = design.estimator.effective_rays(explanation.ledger, design)
     moving = design.moving & (drawn > 0)
     return float((mine[moving] / drawn[moving]).min(initial=1.0))
 

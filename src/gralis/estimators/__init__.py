@@ -15,6 +15,7 @@ removal    what the output loses if one feature goes to its baseline
 estimate     what every estimator returns
 ray_weights  the importance weights of the rays
 surrogates, steadiest   what `adjusted` fits, and how it chooses among the fits
+one_thread              fits run on one thread
 process, owen           what `shapley` fits, and the weights of its coalition values
 """
 

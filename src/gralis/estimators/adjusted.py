@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gralis.arrays import Array
 from gralis.estimators.design import Design, Estimator
 from gralis.estimators.estimate import Estimate
+from gralis.estimators.one_thread import one_thread
 from gralis.estimators.plain import per_replicate
 from gralis.estimators.ray_weights import importance, unsampled, unvisited
 from gralis.estimators.steadiest import Steadiest, n_folds
@@ -35,6 +36,7 @@ DRIFT_TERMS = 7
 EQUATIONS_PER_MONOMIAL = 3
 WIDENING = 2  # the variance between replicates is multiplied by 1 + WIDENING p / N
 CHECKSUM_RIDGE = 1e-3  # relative to the trace of the normal equations
+_LEAST_NOISE = 1e-60  # relative to the noisiest feature; a smaller one would overflow
 
 #: Marks the rays from which coefficients may be learnt.
 Learners: TypeAlias = NDArray[np.bool_]
@@ -55,11 +57,11 @@ class AdjustedRays(Estimator):
     def estimates(self, ledgers: Sequence[Ledger], designs: Sequence[Design]) -> tuple[Estimate, ...]:
         """phi of every question. Each replicate uses the surrogate with which the other replicates agree best."""
         weights = _weights_by_design(ledgers, designs)
-        rays = [ledger.rays_by_lemma_a for ledger in ledgers]
+        members = ledgers[0].masks.astype(np.float64)
+        left = [_Left(ledger, members, weights[design]) for ledger, design in zip(ledgers, designs, strict=True)]
 
         def remainder(question: int, guess: Prediction, learn: Learners) -> tuple[Array, Array]:
-            ledger, own = ledgers[question], weights[designs[question]]
-            return guess.phi, own * _unexplained(ledger, rays[question], guess, own, learn)
+            return guess.phi, left[question].by(guess, learn)
 
         chosen = _chosen(ledgers, designs, weights, remainder, "adjusted rays")
         return tuple(
@@ -67,6 +69,7 @@ class AdjustedRays(Estimator):
             for estimate, ledger, design in zip(chosen, ledgers, designs, strict=True)
         )
 
+    @one_thread()
     def total_of_values(self, ledger: Ledger, design: Design) -> Estimate:
         uniform = design.with_kernel(Uniform())
         weights = _weights_by_design([ledger], [uniform])
@@ -163,48 +166,59 @@ def _cross_fitted(
     lesson.
     """
     rays = lesson.rays
-    folds = _folds(rays)
+    folds, census = _folds(rays), np.flatnonzero(rays.replicate == CENSUS)
     results: dict[int, tuple[Array, Array]] = {}
     for fold, fit in enumerate(surrogate.leave_out(folds)):
-        own = folds == fold
-        for question, place in questions.items():
-            phi, part = remainder(question, fit(place), folds != fold)
+        own, others = np.flatnonzero(folds == fold), folds != fold
+        replicates = np.unique(rays.replicate[own])
+        for question, guess in zip(questions, fit(list(questions.values())), strict=True):
+            phi, part = remainder(question, guess, others)
             if question not in results:
                 results[question] = np.zeros((rays.n_replicates, len(phi))), np.zeros_like(part)
             known, parts = results[question]
             parts[own] = part[own]
-            known[np.unique(rays.replicate[own])] = phi + part[rays.replicate == CENSUS].sum(0)
+            known[replicates] = phi + part[census].sum(0)
     return results
 
 
-def _unexplained(ledger: Ledger, rays: Array, guess: Prediction, weights: Array, learn: Learners) -> Array:
-    """The part of every ray that neither surrogate nor checksum explains, (n_rays, n_features)."""
-    scale = (ledger.weight / ledger.stretch)[:, None]
-    predicted = ledger.sum_points(scale * guess.slope) * ledger.masks
-    exact_single = (ledger.sizes == 1) & np.isfinite(ledger.value)
-    predicted = np.where(exact_single[:, None], ledger.masks * guess.value[:, None], predicted)
-    return _without_checksum(ledger, rays - predicted, guess.value, weights, learn)
+class _Left:
+    """What surrogates and the checksum leave of the rays of one question, times the weights of the rays."""
 
+    def __init__(self, ledger: Ledger, members: Array, weights: Array) -> None:
+        self._ledger, self._members, self._weights, self._squares = ledger, members, weights, weights**2
+        self._scale = (ledger.weight / ledger.stretch)[:, None]
+        self._value = np.nan_to_num(ledger.value)
+        known = np.isfinite(ledger.value)
+        self._single = np.flatnonzero(known & (ledger.sizes == 1))  # by Lemma A their rays are their values
+        self._usable = known & (ledger.nodes_per_ray > 0) & (ledger.sizes > 1)
 
-def _without_checksum(ledger: Ledger, left: Array, guessed_value: Array, weights: Array, learn: Learners) -> Array:
-    """left_i - (b_i share_i(T) + b'_i / |T|) c(T), where c is the checksum of `left`.
+    def by(self, guess: Prediction, learn: Learners) -> Array:
+        """The weighted part of every ray that neither surrogate nor checksum explains, (n_rays, n_features)."""
+        ledger, single = self._ledger, self._single
+        predicted = ledger.sum_points(self._scale * guess.slope) * self._members
+        predicted[single] = self._members[single] * guess.value[single, None]
+        left = ledger.rays_by_lemma_a - predicted
+        if self._usable.any():
+            left -= self._by_checksum(left, guess.value, learn)
+        return np.asarray(self._weights * left)
 
-    The coefficients b and b' are learnt from the rays that `learn` marks.
-    """
-    usable = np.isfinite(ledger.value) & (ledger.nodes_per_ray > 0) & (ledger.sizes > 1)
-    if not usable.any():
-        return left
-    check = np.where(usable, left.sum(1) - (np.nan_to_num(ledger.value) - guessed_value), 0.0)
-    taught = usable & learn
-    noise = (left[taught] ** 2).sum(0) / np.maximum(ledger.masks[taught].sum(0), 1) + TINY
-    share = ledger.masks * noise
-    share /= share.sum(1, keepdims=True)
-    even = ledger.masks / ledger.sizes[:, None]
-    regressors = np.stack([share, even], axis=2) * check[:, None, None]  # (n_rays, n_features, 2)
-    squares = weights[taught] ** 2
-    normal = np.einsum("rif,rig,ri->ifg", regressors[taught], regressors[taught], squares)
-    right = np.einsum("rif,ri,ri->if", regressors[taught], left[taught], squares)
-    ridge = CHECKSUM_RIDGE * np.einsum("iff->i", normal)[:, None] + TINY
-    normal[:, np.arange(2), np.arange(2)] += ridge
-    coefficients = np.linalg.solve(normal, right[:, :, None])[:, :, 0]
-    return np.asarray(left - np.einsum("rif,if->ri", regressors, coefficients))
+    def _by_checksum(self, left: Array, guessed_value: Array, learn: Learners) -> Array:
+        """(b_i share_i(T) + b'_i / |T|) c(T), where c is the checksum of `left` and share_i that of its noise.
+
+        The coefficients b and b' are learnt from the rays that `learn` marks.
+        """
+        members, everyone = self._members, np.ones(left.shape[1])
+        check = np.where(self._usable, left @ everyone - (self._value - guessed_value), 0.0)
+        taught = (self._usable & learn).astype(np.float64)
+        noise = (taught @ left**2) / np.maximum(taught @ members, 1) + TINY
+        noise = np.maximum(noise / noise.max(), _LEAST_NOISE)
+        by_share, by_size = check / (members @ noise), check / self._ledger.sizes
+        columns = np.stack([by_share**2, by_share * by_size, by_size**2, by_share, by_size]) * taught
+        first, mixed, second = columns[:3] @ self._squares  # the weights are zero outside T
+        normal = np.stack([noise**2 * first, noise * mixed, noise * mixed, second], axis=1).reshape(-1, 2, 2)
+        right = columns[3:] @ (self._squares * left)
+        right[0] *= noise
+        ridge = CHECKSUM_RIDGE * np.einsum("iff->i", normal)[:, None] + TINY
+        normal[:, np.arange(2), np.arange(2)] += ridge
+        b, b_even = np.linalg.solve(normal, right.T[:, :, None])[:, :, 0].T
+        return np.asarray(members * (np.stack([by_share, by_size], axis=1) @ np.stack([noise * b, b_even])))

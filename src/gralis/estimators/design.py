@@ -19,6 +19,7 @@ from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators.estimate import Estimate
 from gralis.estimators.node_error import node_errors
+from gralis.estimators.one_thread import one_thread
 from gralis.estimators.ray_weights import effective_rays, importance
 from gralis.estimators.witnesses import known_checksum, missed_alone, missed_by_draws, missed_by_nodes
 from gralis.kernels import Kernel, Uniform
@@ -137,6 +138,7 @@ class Design:
         return estimate.with_margin(margin).with_rounding(rounding)
 
 
+@one_thread()
 def estimates(ledgers: Sequence[AnyLedger], designs: Sequence[Design]) -> tuple[Estimate, ...]:
     """The values of several questions on the same rays, with everything that may be wrong with them."""
     read = designs[0].estimator.estimates(ledgers, designs)

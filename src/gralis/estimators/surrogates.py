@@ -29,6 +29,7 @@ DRIFT_RIDGE = 1e-2  # relative to the weight of a feature's points; the constant
 #: Relative to each monomial's sum of squares. It grows with the degree; linear terms have no penalty.
 MONOMIAL_RIDGE = 1e-5
 JITTER = 1e-13  # on the diagonal of the scaled normal equations, so that they can be solved
+TOGETHER = 2**20  # slopes that are predicted together, for as many questions as they belong to
 TINY = 1e-300  # makes a division by zero harmless and changes no other number
 
 
@@ -74,6 +75,11 @@ class Lesson:
         """Where there is a slope to learn from, (n_points, n_features)."""
         return np.asarray((ledger.gradient != 0) & (self.trust > 0))
 
+    def portions(self, questions: Sequence[int]) -> Iterator[Sequence[int]]:
+        """The questions cut into portions whose slopes are few enough to be predicted together."""
+        step = max(1, TOGETHER // max(self.trust.size, 1))
+        return (questions[start : start + step] for start in range(0, len(questions), step))
+
     @property
     def sizes(self) -> Array:
         """|T| / n of every ray."""
@@ -118,8 +124,8 @@ class Prediction:
     phi: Array
 
 
-#: Takes the number of a question and returns its prediction.
-Fit = Callable[[int], Prediction]
+#: Takes the numbers of questions and yields their predictions, in this order.
+Fit = Callable[[Sequence[int]], Iterator[Prediction]]
 
 
 class RaySurrogate(Protocol):
@@ -155,6 +161,8 @@ class Drift:
 
     def _moments(self, design: Design) -> Array:
         """E[B_b | i in T], averaged over the baselines: (n_terms, n_features)."""
+        if self._terms.shape[1] == 1:  # the mean of a constant needs no law
+            return np.ones((1, design.n_features))
         moments = sum(w * law.size_moments() for w, law in zip(design.baseline_weights, design.laws, strict=True))
         one, first, second = np.asarray(moments)
         zero = np.zeros_like(one)
@@ -167,18 +175,21 @@ class Drift:
 
     def _fit(self, points: NDArray[np.bool_]) -> Fit:
         lesson, k = self._lesson, self._terms.shape[1]
-        trust = lesson.trust[points]  # (points, n_features)
-        normal = (self._products[points].T @ trust).T.reshape(-1, k, k)
+        terms = self._terms * points[:, None]  # the points of the fold have no weight
+        normal = ((self._products * points[:, None]).T @ lesson.trust).T.reshape(-1, k, k)
         # The ridge is for features on few rays. The constant has none, so that affine models are reproduced exactly.
         scale = normal[:, 0, 0] / max(k, 1)
         ridge = DRIFT_RIDGE * scale[:, None] * np.concatenate([[0.0], np.ones(k - 1)]) + TINY
         normal[:, np.arange(k), np.arange(k)] += ridge
 
-        def predict(question: int) -> Prediction:
-            right = (self._terms[points].T @ (trust * lesson.slope(question)[points])).T
-            beta = np.linalg.solve(normal, right[:, :, None])[:, :, 0]  # (n_features, n_terms)
-            value = (lesson.rays.masks * (self._integrals @ beta.T)).sum(1)
-            return Prediction(self._terms @ beta.T, value, (self._known.of(question, self._moments) * beta.T).sum(0))
+        def predict(questions: Sequence[int]) -> Iterator[Prediction]:
+            for some in lesson.portions(questions):
+                right = np.stack([(terms.T @ (lesson.trust * lesson.slope(q))).T for q in some], axis=2)
+                beta = np.linalg.solve(normal, right).transpose(2, 1, 0)  # (n_questions, n_terms, n_features)
+                for question, own in zip(some, beta, strict=True):
+                    value = (lesson.rays.masks * (self._integrals @ own)) @ np.ones(own.shape[1])
+                    phi = (self._known.of(question, self._moments) * own).sum(0)
+                    yield Prediction(self._terms @ own, value, phi)
 
         return predict
 
@@ -227,39 +238,42 @@ class Potential:
         """phi_i of every monomial under the law, (n_features, n_monomials)."""
         n = self._lesson.rays.n_features
         phi = np.zeros((n, len(self._exponents)))
-        for i in range(n):
-            columns = np.flatnonzero(self._exponents[:, i])
-            others = np.where(self._support[columns] == i, n, self._support[columns])
-            sets = np.concatenate([np.full((len(columns), 1), i), others], axis=1)
-            share = self._exponents[columns, i] / self._degree[columns]
-            for weight, law in zip(design.baseline_weights, design.laws, strict=True):
-                phi[i, columns] += weight * share * law.subset_moments(sets)
+        member, columns = np.nonzero(self._exponents.T)
+        others = np.where(self._support[columns] == member[:, None], n, self._support[columns])
+        sets = np.concatenate([member[:, None], others], axis=1)
+        share = self._exponents[columns, member] / self._degree[columns]
+        for weight, law in zip(design.baseline_weights, design.laws, strict=True):
+            phi[member, columns] += weight * share * law.subset_moments(sets)
         return phi
 
     def leave_out(self, folds: NDArray[np.int64]) -> Iterator[Fit]:
-        parts = [self._equations(folds == fold) for fold in range(-1, folds.max() + 1)]
+        parts = self._equations(folds)
         for left_out in range(1, len(parts)):
             # The other parts are added: subtracting a heavy part from the total would lose all their digits.
             others = parts[:left_out] + parts[left_out + 1 :]
             yield self._solve(np.sum([p[0] for p in others], axis=0), np.sum([p[1] for p in others], axis=0))
 
-    def _equations(self, rays: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """The normal equations of these rays, from their slopes and their known values; one column per question."""
-        lesson, design = self._lesson, self._lesson.rays
-        size, questions = len(self._exponents), range(len(lesson.ledgers))
-        normal, right = np.zeros((size, size)), np.zeros((size, len(questions)))
+    def _equations(self, folds: NDArray[np.int64]) -> list[tuple[Array, Array]]:
+        """The normal equations of the rays of fold -1, 0 and so on, from slopes and values; one column per question."""
+        lesson, rays, size = self._lesson, self._lesson.rays, len(self._exponents)
+        parts = [(np.zeros((size, size)), np.zeros((size, len(lesson.ledgers)))) for _ in range(folds.max() + 2)]
         for i, (points, columns, slopes) in enumerate(self._blocks):
-            used = rays[design.ray[points]]
-            own = points[used]
-            weighted = slopes[used] * lesson.trust[own, i, None]
-            normal[np.ix_(columns, columns)] += weighted.T @ slopes[used]
-            seen = np.stack([lesson.ledgers[k].gradient[own, i] for k in questions], axis=1)
-            right[columns] += weighted.T @ (design.stretch[own, None] * seen)
-        known = rays & np.isfinite(design.value)
-        inside = self._contained[known]
+            weighted = slopes * lesson.trust[points, i, None]
+            seen = np.stack([ledger.gradient[points, i] for ledger in lesson.ledgers], axis=1)
+            seen *= rays.stretch[points, None]
+            fold_of = folds[rays.ray[points]]
+            for fold, (normal, right) in enumerate(parts, start=-1):
+                used = np.flatnonzero(fold_of == fold)
+                normal[np.ix_(columns, columns)] += weighted[used].T @ slopes[used]
+                right[columns] += weighted[used].T @ seen[used]
         level = np.median(lesson.trust[lesson.trust > 0])  # a value has the weight of one typical slope
-        values = np.stack([lesson.ledgers[k].value[known] for k in questions], axis=1)
-        return normal + level * inside.T @ inside, right + level * inside.T @ values
+        values = np.stack([ledger.value for ledger in lesson.ledgers], axis=1)
+        for fold, (normal, right) in enumerate(parts, start=-1):
+            known = np.flatnonzero((folds == fold) & np.isfinite(rays.value))
+            inside = self._contained[known]
+            normal += level * inside.T @ inside
+            right += level * inside.T @ values[known]
+        return parts
 
     def _solve(self, normal: Array, right: Array) -> Fit:
         scale = np.sqrt(np.diag(normal))
@@ -273,12 +287,17 @@ class Potential:
         except LinAlgError:  # happens with a kernel that leaves almost no weight on most rays
             betas = np.linalg.lstsq(system, right / scale[:, None], rcond=1e-10)[0] / scale[:, None]
 
-        def predict(question: int) -> Prediction:
-            beta = betas[:, question]
-            slope = np.zeros((self._lesson.rays.n_points, self._lesson.rays.n_features))
-            for i, (points, columns, slopes) in enumerate(self._blocks):
-                slope[points, i] = slopes @ beta[columns]
-            return Prediction(slope, self._contained @ beta, self._known.of(question, self._phi) @ beta)
+        def predict(questions: Sequence[int]) -> Iterator[Prediction]:
+            n_points, n = self._lesson.trust.shape
+            for some in self._lesson.portions(questions):
+                beta = betas[:, some]
+                slopes_of = np.zeros((len(some), n_points, n))
+                for i, (points, columns, slopes) in enumerate(self._blocks):
+                    slopes_of[:, points, i] = (slopes @ beta[columns]).T
+                values = self._contained @ beta
+                for k, question in enumerate(some):
+                    phi = self._known.of(question, self._phi) @ beta[:, k]
+                    yield Prediction(slopes_of[k], values[:, k], phi)
 
         return predict
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
+from gralis.estimators.one_thread import one_thread
 from gralis.estimators.steadiest import Steadiest, n_folds
 from gralis.explainers.coalition_values import CoalitionValues, log_class_size
 from gralis.explainers.indices import Index
@@ -26,6 +27,7 @@ _MOST_TERMS = 1200
 _RIDGE = 1e-6
 
 
+@one_thread()
 def index_estimate(game: CoalitionValues, index: Index, sets: Sequence[Coalition]) -> Estimate:
     """The index of every A in `sets`, with one departure per replicate."""
     if game.n_replicates < 2:

@@ -8,7 +8,7 @@ so that 150 000 features and any sigma work.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +25,7 @@ N_NODES = 24  # of Gauss-Legendre, on each panel
 NEGLIGIBLE = 60  # nodes with less than exp(-NEGLIGIBLE) of the largest mass are left out
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(N_NODES)
 _N_CELLS = 256
+_TABLE = 2**20  # numbers in one table of arrival times and features
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,12 @@ class ProductLaw:
 
     def _log_product(self, u: Array) -> Array:
         """log prod_j (1 - u + u p_j)."""
-        return np.array([np.log1p(-a * self._gap).sum() for a in u])
+        return np.concatenate([np.log1p(-u[rows, None] * self._gap).sum(1) for rows in self._blocks(len(u))])
+
+    def _blocks(self, n_times: int) -> Iterator[slice]:
+        """Slices of n_times, so that a table of (times, features) stays small whatever the number of features is."""
+        step = max(1, _TABLE // self.n_features)
+        return (slice(start, start + step) for start in range(0, n_times, step))
 
     def _nodes(self, rate: float, tilt: float = 0.0) -> tuple[Array, Array]:
         """Arrival times u and log weights such that sums are integrals of u^-tilt f(u) du.
@@ -79,8 +85,11 @@ class ProductLaw:
 
     def _log_normaliser(self, tilt: float) -> Array:
         total = np.full(self.n_features, -np.inf)
-        for a, mass in zip(*self._arrivals(tilt), strict=True):
-            total = np.logaddexp(total, mass - np.log1p(-a * self._gap))
+        u, mass = self._arrivals(tilt)
+        for rows in self._blocks(len(u)):
+            parts = mass[rows, None] - np.log1p(-u[rows, None] * self._gap)
+            top = parts.max(0)
+            total = np.logaddexp(total, top + np.log(np.exp(parts - top).sum(0)))
         return total
 
     @cached_property
@@ -108,14 +117,13 @@ class ProductLaw:
         The sum runs over the first member to join. All its terms are positive, so nothing cancels when every p is
         tiny.
         """
-        before, block = np.arange(self.n_features), max(1, 2**20 // self.n_features)
-        total = np.empty(len(u))
-        for start in range(0, len(u), block):
-            a = u[start : start + block, None]
+        before, total = np.arange(self.n_features), np.empty(len(u))
+        for rows in self._blocks(len(u)):
+            a = u[rows, None]
             step = np.log1p(-a * self._gap)
             terms = self.log_p + before * np.log1p(-a) + step.sum(1, keepdims=True) - np.cumsum(step, axis=1)
             top = terms.max(1)
-            total[start : start + block] = top + np.log(np.exp(terms - top[:, None]).sum(1))
+            total[rows] = top + np.log(np.exp(terms - top[:, None]).sum(1))
         return total
 
     @property
@@ -206,8 +214,8 @@ class ProductLaw:
         body = betaln(sizes - TILT, self.n_features - sizes + 1.0) + self._log_kernel(masks)
         return np.asarray(body + members - np.log(self.n_features))
 
-    def _odds(self, u: float) -> Array:
-        """P(j joins before u) = u p_j / (1 - u + u p_j)."""
+    def _odds(self, u: float | Array) -> Array:
+        """P(j joins before u) = u p_j / (1 - u + u p_j), (n_features,) or (n_times, n_features)."""
         return np.asarray(u * np.exp(self.log_p) / (1 - u * self._gap))
 
     def _cells(self, rate: float) -> Array:
@@ -218,13 +226,13 @@ class ProductLaw:
     def _owner_mass(self) -> tuple[Array, Array]:
         """Arrival times u, and for each of them the mass of u in the conditional law of every feature."""
         u, mass = self._arrivals()
-        return u, np.stack([np.exp(m - np.log1p(-a * self._gap) - self._log_z) for a, m in zip(u, mass, strict=True)])
+        return u, np.exp(mass[:, None] - np.log1p(-u[:, None] * self._gap) - self._log_z)
 
     @cached_property
     def _joins(self) -> Array:
         """P(j joins before u) at the times of `_owner_mass`, and a column of ones: (n_times, n_features + 1)."""
         u, _ = self._owner_mass
-        return np.stack([np.append(self._odds(a), 1.0) for a in u])
+        return np.concatenate([self._odds(u[:, None]), np.ones((len(u), 1))], axis=1)
 
     def subset_moments(self, sets: NDArray[np.int64]) -> Array:
         _, mass = self._owner_mass
@@ -235,13 +243,16 @@ class ProductLaw:
         return np.asarray(product.sum(0))
 
     def size_moments(self) -> Array:
-        n = self.n_features
+        n, (u, mass) = self.n_features, self._owner_mass
         moments = np.zeros((3, n))
-        for a, mass in zip(*self._owner_mass, strict=True):
-            odds = self._odds(a)
-            mean = 1 + odds.sum() - odds
-            variance = (odds * (1 - odds)).sum() - odds * (1 - odds)
-            moments += mass * np.stack([np.ones(n), mean / n, (mean**2 + variance) / n**2])
+        for rows in self._blocks(len(u)):
+            odds, own = self._odds(u[rows, None]), mass[rows]
+            spread_of_one = odds * (1 - odds)
+            mean = 1 + odds.sum(1, keepdims=True) - odds
+            variance = spread_of_one.sum(1, keepdims=True) - spread_of_one
+            moments[0] += own.sum(0)
+            moments[1] += (own * mean).sum(0) / n
+            moments[2] += (own * (mean**2 + variance)).sum(0) / n**2
         return moments
 
 

@@ -121,7 +121,7 @@ class Ledger:
         """The number of replicates. The pilot is not one of them."""
         return int(self.replicate.max(initial=PILOT)) + 1
 
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """|T| of every ray, which is its stratum."""
         return np.asarray(self.masks.sum(1), dtype=np.int64)
