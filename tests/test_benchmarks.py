@@ -161,7 +161,7 @@ def test_many_compares_the_engine_with_the_same_work_and_sees_memory(benchmark, 
     torch.set_num_threads(before)
     assert result["throughput"]["ratio"] == result["throughput"]["engine"][0] / result["throughput"]["bare"][0]
     assert result["memory"]["peak_bytes"][1] >= result["memory"]["peak_bytes"][0] > 2**20
-    assert "over the bare model" in many.show(result)
+    assert "local engine / bare model" in many.show(result)
 
 
 def test_the_truth_of_coverage_follows_the_definitions(benchmark):

@@ -42,6 +42,7 @@ STAGES = (
     ("scales", "sobol"),
     ("many",),
     ("bench",),
+    ("planted",),
     ("paper",),
     ("demo",),
     ("cli",),

@@ -28,6 +28,7 @@ EXAMPLES = (
     ("all methods and metrics; run it again to continue a stopped run", f"{_START} --out results"),
     ("images of one patient belong together", f"{_START} --labels labels.csv --out study"),
     ("some methods and metrics", f"{_START} --methods gralis,random --metrics deletion,deletion:blur --out few"),
+    ("small networks with known evidence, trained here", "gralis bench --planted --out planted"),
 )
 
 
@@ -46,10 +47,17 @@ _CLASSES = (
 _BASELINE = "What replaces a region that is switched off: a number, or a name such as blur."
 
 
+_PLANTED = (
+    "Score all methods on small networks that are trained on data in which it is known what decides. Needs no pictures "
+    "and no model; of the other options only --out, --limit (examples of each task), --budget and --seed count."
+)
+
+
 def bench(
     *,
-    images: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder with the pictures.")],
-    model: ModelName,
+    images: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder with the pictures.")] = None,
+    model: ModelName = "",
+    planted: Annotated[bool, typer.Option("--planted", help=_PLANTED)] = False,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help=_OUT)],
     labels: Annotated[Path | None, typer.Option(help=_LABELS)] = None,
     weights: Weights = None,
@@ -80,6 +88,10 @@ def bench(
     debug: Debug = False,
 ) -> int:
     """Score methods by metrics over pictures: tables, intervals, paired tests and one page."""
+    if planted:
+        return _planted(out, limit, budget, seed, as_json, quiet)
+    if images is None or not model:
+        raise GralisError("gralis bench needs --images and --model, or --planted; one of them is missing.")
     # Here, because its statistics take long to import, and other commands do not need them.
     from gralis.bench import Study, complaints, failures, means, rows, run, write_page, write_tables
     from gralis.bench.metric_names import takes
@@ -121,3 +133,19 @@ def bench(
     if not as_json and not quiet:
         print(f"written: {one_line(str(path))}")
     return BAD if failed or any(failure.n_failed == failure.n_images for failure in failures(records)) else DONE
+
+
+def _planted(out: Path, limit: int | None, budget: int, seed: int, as_json: bool, quiet: bool) -> int:
+    """`gralis bench --planted`."""
+    from gralis.planted import run
+
+    scores = run(out, n_examples=limit or 40, budget=budget, seed=seed, progress=False if quiet else None)
+    table = out / "planted.md"
+    if as_json:
+        for score in scores:
+            print(json.dumps(strict(score.settings())))
+    else:
+        print(table.read_text(encoding="utf-8"))
+        if not quiet:
+            print(f"written: {one_line(str(table))}")
+    return DONE
