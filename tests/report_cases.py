@@ -55,3 +55,24 @@ def picture() -> Explanation:
     rng = np.random.default_rng(0)
     x = torch.tensor(rng.random((3, 64, 64)), dtype=torch.float32)
     return gralis.explain(picture_model, x, features=gralis.features.grid((3, 64, 64), 16), budget=400)
+
+
+def numbered() -> Explanation:
+    """The picture with regions whose numbers are neither their ranks nor their places."""
+    rng = np.random.default_rng(0)
+    x = torch.tensor(rng.random((3, 64, 64)), dtype=torch.float32)
+    names = [f"region {(7 * i + 3) % 16 + 20}" for i in range(16)]
+    patches = gralis.features.Features(gralis.features.grid((3, 64, 64), 16).labels, names, "slic")
+    return gralis.explain(picture_model, x, features=patches, budget=400)
+
+
+def opposed_model(z: torch.Tensor) -> torch.Tensor:
+    """The first and the last feature help alone and hurt in company."""
+    together = z[:, 0] * (z[:, 1] + z[:, 2] + z[:, 3])
+    return 4 * z[:, 0] + 5 * z[:, 1] + 5 * z[:, 2] + z[:, 3] - 3 * together
+
+
+def opposed() -> Explanation:
+    """phi and the Shapley value have opposite signs for dose and height, and no error above rounding."""
+    names = ["dose", "age", "weight", "height"]
+    return gralis.explain(opposed_model, torch.ones(4, dtype=torch.float64), features=gralis.features.columns(names))

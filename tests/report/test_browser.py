@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,11 +16,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import gralis
 from gralis import Gaussian, Uniform
-from gralis.report import words
-from report_cases import HOSTILE, exhaustive, picture, rounded, shared
+from gralis.report import content, words
+from report_cases import HOSTILE, exhaustive, numbered, opposed, opposed_model, picture, rounded, shared
 
 pytestmark = pytest.mark.browser
 SIGMAS = (0.2, 0.4, 0.75, 2.0, math.inf)
@@ -66,6 +68,7 @@ def open_page(browser: Any) -> Iterator[Open]:
         page.on("request", lambda r: None if r.url.startswith(allowed) else said.append(f"request: {r.url}"))
         page.goto(path.as_uri())
         settled(page)
+        page.evaluate("() => { document.getElementById('appendix').open = true; }")  # method, sigma, downloads
         return page
 
     yield opened
@@ -98,7 +101,13 @@ def ask(page: Any, sigma: float) -> None:
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[gralis.Explanation, Path]]:
     folder = tmp_path_factory.mktemp("my reports")  # with a space
-    made = {"exhaustive": exhaustive(), "shared": shared(), "picture": picture(), "rounded": rounded()}
+    made = {
+        "exhaustive": exhaustive(),
+        "shared": shared(),
+        "picture": picture(),
+        "rounded": rounded(),
+        "opposed": opposed(),
+    }
     return {name: (e, e.report(folder / f"{name} #1.html", label=HOSTILE)) for name, e in made.items()}
 
 
@@ -276,13 +285,18 @@ def test_it_fits_a_phone(name: str, reports: Any, open_page: Open) -> None:
         assert page.inner_text("#panel h3") == reports[name][0].names[9]
 
 
-def test_print_shows_every_row(reports: Any, open_page: Open) -> None:
-    page = open_page(reports["picture"][1])
-    hidden = "[...document.querySelectorAll('#table-box tbody tr')].filter(r => r.offsetHeight === 0).length"
-    assert page.evaluate(hidden) == 4
+@pytest.mark.parametrize("name", ["exhaustive", "shared", "picture", "rounded", "opposed"])
+def test_it_prints_on_two_sides_that_stand_alone(name: str, reports: Any, open_page: Open) -> None:
+    explanation, path = reports[name]
+    page = open_page(path)
+    sides = re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))
+    assert len(sides) <= 2
     page.emulate_media(media="print")
-    assert page.evaluate(hidden) == 0
-    assert page.is_hidden("#theme")
+    for kept in ("#answers", "#reading", "#table-box", "#trust-box", "#footer"):
+        assert page.is_visible(kept)
+    for left in ("#theme", "#appendix", "#panel"):
+        assert page.is_hidden(left)
+    assert page.is_visible("#doubts") == bool(explanation.doubts)
 
 
 @pytest.mark.parametrize("plan", ["endpoint", "values", "permutation", "independent"])
@@ -294,8 +308,6 @@ def test_every_plan_opens(plan: str, tmp_path: Path, open_page: Open) -> None:
 
 
 def test_a_folded_ledger_and_many_pixels_open(tmp_path: Path, open_page: Open) -> None:
-    import torch
-
     n = 30_000
     folded = gralis.explain(lambda z: torch.tanh(z.mean(1)), torch.ones(n), budget=400)
     page = open_page(folded.report(tmp_path / "folded.html"))
@@ -363,3 +375,114 @@ def test_rounding_is_not_shown_as_an_error(reports: Any, open_page: Open) -> Non
             ask(page, sigma)
         assert set(table(page, "half")) == {0.0}
         assert "no error above rounding" in page.inner_text("#table-box")
+
+
+# --- one numbering, one meaning per colour ---------------------------------------------------------------------------
+
+PLACES = "[each.getAttribute('x'), each.getAttribute('y')]"
+TAGS = f"all => all.map(each => [Number(each.dataset.tag), each.textContent, ...{PLACES}])"
+
+
+def test_a_number_means_the_same_region_everywhere(tmp_path: Path, open_page: Open) -> None:
+    """On the picture, in the panel, the table, the tooltip, the answers, the CSV and the PNG; and after the slider."""
+    explanation = numbered()
+    page = open_page(explanation.report(tmp_path / "why.html"))
+    labels = explanation.features.labels[0][0]
+
+    def tags_are_names() -> None:
+        found = page.eval_on_selector_all("#figure text[data-tag]", TAGS)
+        assert len(found) == explanation.n_features
+        for region, text, x, y in found:
+            assert explanation.names[region] == f"region {text}"
+            assert labels[int(float(y)), int(float(x))] == region  # it stands on the region itself
+            label = page.get_attribute(f"path.region[data-region='{region}']", "aria-label")
+            assert label.startswith(f"region {text},")
+
+    tags_are_names()
+    ask(page, 0.3)  # another order
+    tags_are_names()
+    first = explanation.top(1)[0][0]
+    assert page.inner_text("[data-answer=counts] dd").startswith(first)
+    marked = explanation.plot("heatmap", mark=16).axes[0].texts
+    for text in marked:
+        x, y = text.get_position()
+        assert explanation.names[labels[int(y), int(x)]] == f"region {text.get_text()}"
+    page.click("#sigma-reset")
+    with page.expect_download() as waiting:
+        page.click("#save-csv")
+    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text())))
+    by_name = dict(zip(explanation.names, explanation.values, strict=True))
+    assert {row["feature"]: float(row["phi"]) for row in rows} == by_name
+    cells = page.eval_on_selector_all("#table-box tr[data-row]", "rows => rows.map(r => r.cells[0].textContent)")
+    for cell in cells:  # the name comes first, and no other number stands before it
+        assert cell.startswith("region ")
+
+
+def test_red_means_raises_in_every_section(reports: Any, open_page: Open) -> None:
+    """Also where a feature is taken away: one that holds the output up is red, though the output falls without it."""
+    explanation, path = reports["opposed"]
+    page = open_page(path)
+    f_x = explanation.f_x
+    rows = page.eval_on_selector_all(
+        "#removal-box tr",
+        "rows => rows.map(r => [r.cells[0].firstChild.textContent, r.querySelector('.fill').className])",
+    )
+    names = list(explanation.names)
+    for name, colour in rows:
+        x = torch.ones(1, 4, dtype=torch.float64)
+        x[0, names.index(name)] = 0
+        falls = float(opposed_model(x)[0]) < f_x
+        assert colour.split()[1] == ("for" if falls else "against")
+    assert page.locator("#interactions-box .fill.for, #interactions-box .fill.against").count() == 0  # another quantity
+    assert page.locator("#interactions-box .fill.pair").count() == 3
+    red = page.evaluate("getComputedStyle(document.querySelector('#table-box .fill.for')).backgroundColor")
+    boxes = page.eval_on_selector_all(
+        ".box:not([hidden]), .warning, .note-box", "all => all.map(each => getComputedStyle(each).borderLeftColor)"
+    )
+    assert boxes
+    assert red not in boxes  # a warning is no value
+
+
+def test_opposite_signs_stand_at_the_top(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["opposed"]
+    page = open_page(path)
+    text = page.inner_text("#disagreements")
+    assert page.locator("#disagreements").bounding_box()["y"] < page.locator("#figure").bounding_box()["y"]
+    for i, name in enumerate(explanation.names):
+        opposite = explanation.values[i] * explanation.shapley().values[i] < 0
+        assert (f"{name} raises" in text) == opposite
+        assert (page.locator(f"tr[data-row='{i}'] .flag").count() == 1) == opposite
+    assert "dose" in page.inner_text("[data-answer=distrust]")
+    assert "goes from 6.00 to 11.0 (measured)" in text
+    assert open_page(reports["shared"][1]).is_hidden("#disagreements")
+
+
+def test_pairs_have_simultaneous_intervals(reports: Any, open_page: Open) -> None:
+    explanation, path = reports["shared"]
+    page = open_page(path)
+    found = explanation.interactions(order=2)
+    half = dict(zip(found.coalitions, found.half_widths(0.95), strict=True))
+    shown = content(explanation)["interactions"]["pairs"][0]
+    assert shown["half_width"] == half[tuple(shown["pair"])]
+    first = page.inner_text("#interactions-box tr:first-child td:last-child")
+    assert first.endswith(f"±\u00a0{words.number(shown['half_width'], 2)}")
+    assert "standard error" not in page.inner_text("#interactions-box")
+
+
+def test_the_page_answers_without_statistics(tmp_path: Path, open_page: Open) -> None:
+    """What was predicted, compared with what, which three count, which is unsure, what to distrust."""
+    explanation = shared(budget=80)
+    page = open_page(explanation.report(tmp_path / "why.html"))
+    told = {key: page.inner_text(f"[data-answer={key}] dd") for key in ("predicted", "compared", "counts", "unsure")}
+    assert words.number(explanation.f_x) in told["predicted"]
+    assert "every value is 0" in told["compared"]
+    assert words.number(explanation.f_baseline) in told["compared"]
+    order = np.argsort(-np.abs(explanation.values), kind="stable")
+    places = [told["counts"].index(f"{explanation.names[int(i)]} (") for i in order[:3]]
+    assert places == sorted(places)
+    low, high = explanation.interval(0.95).T
+    unsure = [int(i) for i in order if low[i] <= 0 <= high[i]]
+    assert f"{explanation.names[unsure[0]]} (" in told["unsure"]
+    above_the_fold = page.inner_text("header")
+    for alarming in ("root mean square", "rms", "adjusted rays", "residual"):
+        assert alarming not in above_the_fold + page.inner_text("#trust-box")

@@ -22,7 +22,7 @@ from gralis.estimators import removal
 from gralis.report import archive_of, content, content_of, register_panel, words
 from gralis.report.outline import outline
 from gralis.report.png import png
-from report_cases import HOSTILE, bent, exhaustive, network, picture, rounded, row, shared
+from report_cases import HOSTILE, bent, exhaustive, network, opposed, picture, rounded, row, shared
 
 
 @pytest.fixture(scope="module")
@@ -283,6 +283,7 @@ def test_the_summary_states_the_numbers(sampled: gralis.Explanation) -> None:
 def test_values_that_add_up_are_said_to() -> None:
     linear = gralis.explain(lambda z: z.sum(1), torch.ones(5))
     assert "account for the whole difference" in content(linear)["summary"][-1]
+    assert "Do not add the values up" in content(opposed())["summary"][-1]
 
 
 # --- the file ------------------------------------------------------------------------------------------------------
@@ -382,7 +383,7 @@ def test_doubts_are_in_the_content_and_in_the_summary() -> None:
     doubted, trusted = rounded(), exhaustive()
     found = content(doubted)
     assert found["doubts"] == list(doubted.doubts) != []
-    assert f"there are {len(doubted.doubts)} doubts" in " ".join(found["summary"])
+    assert f"There are {len(doubted.doubts)} doubts" in " ".join(found["summary"])
     found = content(trusted, beside=())
     assert found["doubts"] == []
     assert "doubt" not in " ".join(found["summary"])
@@ -410,3 +411,60 @@ def test_an_unknown_error_has_no_widest() -> None:
     found = content(single)["certificate"]
     assert found["widest"] is None
     assert not found["quadrature_known"]
+
+
+# --- what the top of the page says -----------------------------------------------------------------------------------
+
+
+def test_disagreements_are_beyond_both_errors(sampled: gralis.Explanation) -> None:
+    """By the definition: the two intervals lie on opposite sides of zero."""
+    for explanation in (opposed(), sampled, shared(plan="values")):
+        found = content(explanation)
+        told = {(each["feature"], each["method"]) for each in found["disagreements"]}
+        others = {"ig": explanation.integrated_gradients, "shapley": explanation.shapley, "lime": explanation.lime}
+        low, high = explanation.interval(0.95).T
+        for method in (each["id"] for each in found["methods"][1:] if "missing" not in each):
+            their_low, their_high = others[method]().interval(0.95).T
+            apart = ((low > 0) & (their_high < 0)) | ((high < 0) & (their_low > 0))
+            assert {i for i, key in told if key == method} == set(np.flatnonzero(apart))
+    told = {each["feature"] for each in content(opposed())["disagreements"] if each["method"] == "shapley"}
+    assert told == {conflict.feature for conflict in opposed().sign_conflicts} == {0, 3}
+
+
+def test_rounding_is_no_disagreement() -> None:
+    """Two methods that differ only by rounding around zero agree."""
+    idle = gralis.explain(lambda z: torch.sin(z[:, 0]) + 1e-17 * z[:, 1], torch.ones(3, dtype=torch.float64))
+    assert content(idle)["disagreements"] == []
+    assert content(idle)["methods"][0]["sign"] == [1, 0, 0]
+
+
+def test_the_title_names_the_class() -> None:
+    x = torch.randn(4, generator=torch.Generator().manual_seed(0))
+    model = torch.nn.Linear(4, 3).eval()
+    assert content(gralis.explain(model, x, target=2))["title"] == "Why class 2?"
+    assert content(gralis.explain(model, x, target=2), label="tumour")["title"] == "Why tumour?"
+    assert content(gralis.explain(lambda z: z.sum(1), x))["title"] == "Why this output?"
+
+
+def test_the_baseline_is_in_words(sampled: gralis.Explanation) -> None:
+    rows = np.stack([row(10, seed).numpy() for seed in range(4)])
+    told = {
+        "every value is 0": sampled,
+        "every value is 0.5": shared(baseline=0.5),
+        "3 inputs drawn from 4 rows": shared(baseline=gralis.baselines.sample(rows, 3), budget=500),
+        "another input": shared(baseline=rows[0]),
+    }
+    for words_, explanation in told.items():
+        assert words_ in content(explanation)["prediction"]["compared_with"]
+        assert words_ in content(explanation)["summary"][1]
+
+
+def test_a_run_with_a_price_widens_the_removal_too() -> None:
+    """A run that looked at its errors to stop divides 1 - level by its price, for every interval on the page."""
+    explanation = shared(budget=2000, tolerance=0.02)
+    assert explanation.price > 2
+    plain = content(replace(explanation, price=1.0))["removal"]
+    paid = content(explanation)["removal"]
+    estimated = [i for i, measured in enumerate(paid["measured"]) if not measured]
+    assert estimated
+    assert all(paid["half_width"][i] > plain["half_width"][i] for i in estimated)

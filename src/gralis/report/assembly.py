@@ -10,8 +10,11 @@ import numpy as np
 
 from gralis.errors import bad
 from gralis.files.archive import to_bytes
-from gralis.report import sections, words
+from gralis.report import sections
+from gralis.report.answers import answers
+from gralis.report.baseline_words import target_words
 from gralis.report.constants import CONSTANTS
+from gralis.report.disagreements import disagreement_sentences, disagreements
 from gralis.report.panels import panel_contents
 from gralis.report.picture import owners
 from gralis.results.explanation import Explanation
@@ -59,7 +62,7 @@ def content(
     owned = owners(e)
     parts: dict[str, Any] = {
         "schema": SCHEMA,
-        "title": title or (f"Why {label}?" if label else "Why this output?"),
+        "title": title or f"Why {label or target_words(e.provenance.get('target')) or 'this output'}?",
         "prediction": sections.prediction(e, label),
         "features": sections.features(e, listed, owned),
         "picture": sections.picture_or_reason(e, image, owned),
@@ -80,7 +83,10 @@ def content(
         "doubts": list(e.doubts),
     }
     plain: dict[str, Any] = strict(parts)
-    plain["summary"] = words.summary(plain)
+    plain["disagreements"] = disagreements(plain["methods"])
+    plain["disagreement_sentences"] = disagreement_sentences(plain)
+    plain["answers"] = answers(plain)
+    plain["summary"] = [each["answer"] for each in plain["answers"]]
     plain["archive"] = pack(to_bytes(e))
     return plain
 

@@ -53,7 +53,15 @@ function percent(share) {
 
 function side(value) { return value > 0 ? "for" : value < 0 ? "against" : ""; }
 
+// The colour of a number in a text: none while its sign is not certain.
+function tone(value, half) { return half === 0 || certain(value, half) ? side(value) : ""; }
+
 function certain(value, half) { return known(half) && Math.abs(value) > half; }
+
+function ordinal(count) {
+  const ending = count % 100 >= 11 && count % 100 <= 13 ? "th" : { 1: "st", 2: "nd", 3: "rd" }[count % 10] || "th";
+  return `${count}${ending}`;
+}
 
 function capital(text) { return text.charAt(0).toUpperCase() + text.slice(1); }
 

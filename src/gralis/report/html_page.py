@@ -26,7 +26,7 @@ ARITHMETIC = (
     "intervals.js",
     "worker.js",
 )
-PAGE = ("format.js", "picture.js", "panels.js", "sources.js", "page.js")
+PAGE = ("format.js", "opening.js", "picture.js", "panels.js", "sources.js", "page.js")
 
 
 def page(content: Mapping[str, Any]) -> str:

@@ -32,7 +32,7 @@ function partnersOf(i) {
   const { missing: none, pairs, exact } = CONTENT.interactions;
   if (none) return [];
   const most = Math.max(...pairs.map((pair) => Math.abs(pair.value)));
-  const stands = ({ value, stderr }) => (exact ? Math.abs(value) > 0.01 * most : known(stderr) && Math.abs(value) > 2 * stderr);
+  const stands = ({ value, half_width: half }) => (exact ? Math.abs(value) > 0.01 * most : certain(value, half));
   return pairs.filter((pair) => pair.pair.includes(i) && stands(pair)).slice(0, 3)
     .map((pair) => ({ j: pair.pair[0] === i ? pair.pair[1] : pair.pair[0], pair }));
 }
@@ -117,7 +117,7 @@ function received(answer) {
     sum: answer.values.reduce((a, b) => a + b, 0), exact: answer.exact, how: answer.method };
   const poor = answer.worst >= 0 ? ` The rays cover this σ badly: ${CONTENT.features.names[answer.worst]} rests on ${number(answer.effective, 2)} effective rays, so its value and its ± are unreliable.` : "";
   status.textContent = answer.final
-    ? `Recomputed for ${sigmaWords(answer.sigma)} in ${number(answer.ms / 1000, 2)} s from ${CONTENT.rows.n_rays.toLocaleString("en")} rays, without the model (${answer.method}).${poor}`
+    ? `Recomputed for ${sigmaWords(answer.sigma)} in ${number(answer.ms / 1000, 2)} s from ${CONTENT.rows.n_rays.toLocaleString("en")} rays, without the model.${poor}`
     : `This is a first estimate for ${sigmaWords(answer.sigma)}; the page is computing a better one …`;
   showAll();
   if (answer.final) document.body.dataset.busy = "false";
@@ -221,20 +221,13 @@ function wirePicture() {
 }
 
 function start() {
-  const { prediction: p, features, methods } = CONTENT;
-  document.getElementById("title").textContent = CONTENT.title;
-  replace("summary", ...CONTENT.summary.map((sentence) => make("p", {}, sentence)));
-  const figures = [["Output for this input", number(p.f_x)], ["Output for the baseline", number(p.f_baseline)], ["Difference to explain", signed(p.delta)], [`Sum over ${features.n} ${NOUN}s`, signed(methods[0].sum)]];
-  replace("figures", ...figures.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
-  const remarks = document.getElementById("remarks");
-  remarks.hidden = !CONTENT.remarks.length;
-  remarks.append(...CONTENT.remarks.map((remark) => make("li", {}, remark)));
-  document.getElementById("doubts").hidden = !CONTENT.doubts.length;
-  replace("doubts-list", ...CONTENT.doubts.map((doubt) => make("li", {}, doubt)));
-  document.getElementById("ranking-title").textContent = `All ${NOUN}s, ranked`;
+  showOpening(CONTENT);
+  showReading(CONTENT);
+  document.getElementById("ranking-title").textContent = `All ${NOUN}s, the strongest first`;
   document.getElementById("removal-title").textContent = `What if one ${NOUN} were gone?`;
   document.getElementById("interactions-title").textContent = `${capital(NOUN)}s that act together`;
-  document.getElementById("footer").textContent = `Made by gralis ${CONTENT.provenance.gralis}. This file is complete: it loads nothing and sends nothing. Schema ${CONTENT.schema}.`;
+  const { provenance: p } = CONTENT, model = (p.hashes || {}).parameters || (p.hashes || {}).model;
+  document.getElementById("footer").textContent = `Made by gralis ${p.gralis}; explained output ${p.target}, baseline ${CONTENT.prediction.baseline}, seed ${p.seed}${model ? `, model sha256 ${String(model).slice(0, 16)}…` : ""}. The HTML file holds all numbers, the technical appendix and the whole record; it loads nothing and sends nothing. Schema ${CONTENT.schema}.`;
   wireTheme();
   wireMethods();
   wirePicture();
@@ -244,6 +237,7 @@ function start() {
   showRemoval(CONTENT);
   showInteractions(CONTENT);
   showTrust(CONTENT);
+  showTechnical(CONTENT);
   showBaseline(CONTENT, []);
   showProvenance(CONTENT, shownNow);
   showWords(NOUN);

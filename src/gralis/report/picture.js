@@ -1,7 +1,7 @@
 // The picture with its regions. Each is a button: pointed at, tapped or reached by the arrow keys it is chosen.
 "use strict";
 
-const LIT = 0.8, FAINT = 0.06, N_RANKED = 8;
+const LIT = 0.8, FAINT = 0.06, N_BOLD = 8, MOST_TAGS = 60;
 
 function hatch(id, colour) {
   return draw("pattern", { id, width: 4, height: 4, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
@@ -32,9 +32,9 @@ function drawPicture(content, prefix, call) {
     }
     return path;
   });
-  const links = draw("g", { class: "links" }), ranks = draw("g", {});
+  const links = draw("g", { class: "links" }), tags = draw("g", { "aria-hidden": "true" });
   const halo = draw("path", { class: "halo" }), inner = draw("path", { class: "halo inner" });
-  svg.append(draw("g", {}, ...paths), halo, inner, links, ranks);
+  svg.append(draw("g", {}, ...paths), halo, inner, links, tags);
 
   function paint(values, halves, limit, order) {
     paths.forEach((path, i) => {
@@ -47,9 +47,10 @@ function drawPicture(content, prefix, call) {
       path.setAttribute("tabindex", i === order[0] ? "0" : "-1");
     });
     if (!call) return;
-    ranks.replaceChildren(...order.slice(0, N_RANKED).map((i, rank) => {
-      const [x, y] = picture.regions[i].at;
-      return draw("text", { x, y, class: "rank", "font-size": Math.max(5, Math.min(8, picture.width / 30)) }, String(rank + 1));
+    const shown = features.n <= MOST_TAGS ? order : order.slice(0, N_BOLD), size = Math.max(5, Math.min(8, picture.width / 30));
+    tags.replaceChildren(...shown.map((i, rank) => {
+      const [x, y] = picture.regions[i].at, bold = rank < N_BOLD;
+      return draw("text", { x, y, class: bold ? "tag" : "tag faint", "data-tag": i, "font-size": bold ? size : 0.75 * size }, features.tags[i]);
     }));
   }
 
@@ -82,8 +83,8 @@ function drawPicture(content, prefix, call) {
 
 function legend(limit, noun) {
   return make("div", { class: "legend small" },
-    make("span", { class: "scale" }, make("span", {}, `against −${number(limit, 2)}`), make("span", { class: "ramp", "aria-hidden": "true" }),
-      make("span", {}, `+${number(limit, 2)} for`)),
+    make("span", { class: "scale" }, make("span", {}, `lowers −${number(limit, 2)}`), make("span", { class: "ramp", "aria-hidden": "true" }),
+      make("span", {}, `+${number(limit, 2)} raises`)),
     make("span", {}, make("span", { class: "swatch", "aria-hidden": "true" }), "sign not certain"),
-    make("span", {}, `numbers: the ${noun}s with the largest values`));
+    make("span", {}, `a number or name on the picture is that of the ${noun}; the ${N_BOLD} strongest are bold`));
 }

@@ -16,11 +16,13 @@ from gralis.estimators import removal as removal_estimators
 from gralis.features.labels import Labels
 from gralis.kernels import Gaussian, Uniform
 from gralis.report import words
+from gralis.report.baseline_words import baseline_words, target_words
 from gralis.report.picture import baseline_picture, picture, places
 from gralis.report.slider_rows import slider_rows
 from gralis.results.attribution import Attribution
 from gralis.results.explanation import Explanation
 from gralis.views.colours import AGAINST, FOR
+from gralis.views.feature_tags import tag
 
 __all__ = [
     "LEVEL",
@@ -65,10 +67,12 @@ def prediction(e: Explanation, label: str | None) -> dict[str, Any]:
     return {
         "label": label,
         "target": e.provenance.get("target"),
+        "target_words": target_words(e.provenance.get("target")),
         "f_x": e.f_x,
         "f_baseline": e.f_baseline,
         "delta": e.delta,
         "baseline": name if count == 1 else f"{name}, averaged over {count} of them",
+        "compared_with": baseline_words(name, count),
         "level": LEVEL,
     }
 
@@ -77,7 +81,8 @@ def features(e: Explanation, listed: Listed, owned: Labels | None) -> dict[str, 
     """The names of the features, and where they are or which value they have."""
     names = [e.names[int(i)] for i in listed]
     noun = _NOUNS.get(e.features.kind, "feature")
-    named = {"n": e.n_features, "index": listed, "names": names, "kind": e.features.kind}
+    tags = [tag(name) for name in names]
+    named = {"n": e.n_features, "index": listed, "names": names, "tags": tags, "kind": e.features.kind}
     if owned is not None and noun != "channel" and e.n_features <= MOST_LISTED:
         at = places(owned, e.n_features)
         where = [f"{words.where(place)}, {words.area(place['area'])}" for place in at]
@@ -139,10 +144,12 @@ def _other(e: Explanation, method: Callable[[], Attribution], listed: Listed) ->
 
 
 def _numbers(result: Explanation | Attribution, listed: Listed) -> dict[str, Any]:
+    half = result.half_widths(LEVEL)
     return {
         "values": result.values[listed],
         "stderr": result.stderr[listed],
-        "half_width": np.where(result.stderr == 0, 0.0, result.half_widths(LEVEL))[listed],
+        "half_width": np.where(result.stderr == 0, 0.0, half)[listed],
+        "sign": np.where(np.abs(result.values) > half, np.sign(result.values), 0).astype(int)[listed],
         "sum": result.values.sum(),
         "exact": result.exact,
         "method": result.method,
@@ -229,7 +236,8 @@ def removal(e: Explanation, listed: Listed) -> dict[str, Any]:
             pass  # the drops that were not measured stay unknown
         else:
             drop = np.where(measured, drop, estimate.values)
-            half = np.where(measured, 0.0, simultaneous.half_widths(estimate, LEVEL))
+            level = 1 - (1 - LEVEL) / e.price
+            half = np.where(measured, 0.0, simultaneous.half_widths(estimate, level))
     try:
         alone: Array | None = e.singles().values[listed]
     except GralisError:

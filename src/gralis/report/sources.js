@@ -2,14 +2,10 @@
 "use strict";
 
 function showBaseline(content, pictures) {
-  const { prediction, picture, beside, features, methods } = content, { noun } = features;
-  const parts = [make("p", {}, `Every number here is a comparison. The input is compared with a baseline (${prediction.baseline}), for which the output is ${number(prediction.f_baseline)}; another baseline asks another question and may give other answers.`)];
+  const { prediction, picture, beside, features, methods } = content;
+  const parts = [make("p", {}, `Every number here is a comparison with ${prediction.compared_with}. Another baseline asks another question and may give other answers.`)];
   const thumbs = make("div", { class: "thumbs" });
   const card = (svg, text) => make("figure", {}, svg, make("figcaption", {}, text));
-  if (picture.pixels) {
-    thumbs.append(card(make("img", { src: picture.pixels, alt: "The input" }), "The input"));
-    if (picture.baseline) thumbs.append(card(make("img", { src: picture.baseline, alt: "The baseline" }), `The baseline: ${prediction.baseline}`));
-  }
   const all = [{ ...methods[0], prediction }, ...beside];
   if (beside.length && picture.regions) {
     const limit = Math.max(...all.flatMap((each) => each.values.map((v) => Math.abs(v))));
@@ -23,6 +19,7 @@ function showBaseline(content, pictures) {
     });
   }
   if (thumbs.children.length) parts.push(thumbs);
+  document.getElementById("baseline").classList.toggle("several", beside.length > 0);
   for (const each of beside) parts.push(...each.doubts.map((doubt) => make("p", { class: "warning" }, `Doubt about the values against ${each.prediction.baseline}: ${doubt}`)));
   if (!beside.length) parts.push(make("p", { class: "missing" }, "Only one baseline was explained, so how much the choice matters cannot be seen here; give a second explanation as beside=[...] to see both."));
   else parts.push(...compare(all, features));
@@ -36,7 +33,7 @@ function compare(all, features) {
   const order = most.map((m, i) => i).sort((a, b) => most[b] - most[a]).slice(0, N_COMPARED);
   const apart = (i) => all.slice(1).some((each) => Math.abs(each.values[i] - first.values[i]) > each.half_width[i] + first.half_width[i]);
   const rows = order.map((i) => make("tr", {}, make("td", {}, features.names[i], make("span", { class: "detail" }, features.where[i])),
-    ...all.map((each) => make("td", { class: `right ${side(each.values[i])}` }, `${signed(each.values[i])}${margin(each.half_width[i])}`)),
+    ...all.map((each) => make("td", { class: `right ${tone(each.values[i], each.half_width[i])}` }, `${signed(each.values[i])}${margin(each.half_width[i])}`)),
     make("td", { class: "wide" }, apart(i) ? "differ clearly" : "may be equal")));
   const head = make("tr", {}, make("th", { scope: "col" }, capital(noun)), ...all.map((each) => make("th", { scope: "col", class: "right" }, each.prediction.baseline)), make("th", { scope: "col", class: "wide" }, all.length > 2 ? "all of them" : "the two"));
   const top = (each) => each.values.map((v, i) => i).sort((a, b) => Math.abs(each.values[b]) - Math.abs(each.values[a])).slice(0, 5);
@@ -97,9 +94,11 @@ function showWords(noun) {
     ["φ (phi)", `What a ${noun} contributes to the difference between the output for the input and for the baseline: positive raises the output, negative lowers it.`],
     ["± (half-width)", "How far off the value may be, because the coalitions, or the points along their rays, are only a part of all. With the stated probability all values lie within their ± at once."],
     ["Baseline", `The input to which the actual one is compared; a ${noun} that is "gone" has its baseline value.`],
+    ["Ray", "The straight line from the baseline to a coalition, along which gradients are taken."],
     ["Coalition", `A set of ${noun}s that are as in the input while all others are as in the baseline.`],
     ["Locality σ", `How much coalitions far from the baseline count. Small: mostly what a ${noun} does with few others present. At the far end all coalition sizes count equally.`],
-    ["Share", "φ divided by the difference. Shares need not add up to 100 %; what remains is accounted for."],
+    ["Shapley value", `What a ${noun} adds to the output, averaged over all orders in which the ${noun}s can join. Shapley values add up to the difference; φ need not.`],
+    ["Estimator", "How φ is computed from the rays. A name in brackets, such as drift or constant, is the simple model of the network that was subtracted to make the ± smaller; it does not change what φ means."],
     ["Ledger", "The record of every evaluation of the model. Everything on this page, the slider too, is computed from it without the model."],
   ];
   replace("words", ...entries.flatMap(([word, meaning]) => [make("dt", {}, word), make("dd", {}, meaning)]));

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-__all__ = ["area", "listed", "number", "percent", "plural", "signed", "summary", "where"]
+__all__ = ["area", "listed", "number", "percent", "plural", "signed", "where", "with_margin"]
 
 _ROWS, _COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
 
@@ -99,72 +98,10 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def summary(c: Mapping[str, Any]) -> list[str]:
-    """The whole report in a few sentences, from its content."""
-    p, features, phi = c["prediction"], c["features"], c["methods"][0]
-    what = f"for {p['label']} " if p["label"] else ""
-    opening = (
-        f"The model's output {what}is {number(p['f_x'])} for this input, against {number(p['f_baseline'])} for the "
-        f"baseline with which it is compared ({p['baseline']}). This report says which {features['noun']}s make that "
-        f"difference of {signed(p['delta'])}, and how sure one can be."
-    )
-    found = " ".join([*_strongest(features, phi), *_certainty(features, phi)])
-    return [opening, *_warning(c["doubts"]), found, _rest(c)]
+def with_margin(text: str, half: float | None) -> str:
+    """A number and how far off it may be; nothing is added where there is no error above rounding.
 
-
-def _warning(doubts: Sequence[str]) -> list[str]:
-    """A sentence that leads to the doubts, if there are any."""
-    if not doubts:
-        return []
-    which = "1 doubt, which" if len(doubts) == 1 else f"{len(doubts)} doubts, which"
-    return [f"Read these numbers with care: there {'is' if len(doubts) == 1 else 'are'} {which} the box below states."]
-
-
-def _strongest(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]:
-    values = np.array([np.nan if v is None else v for v in phi["values"]])
-    if not np.nan_to_num(values).any():
-        return [f"No {features['noun']} has any influence."]
-    order = np.argsort(-np.abs(np.nan_to_num(values)), kind="stable")
-    first = int(order[0])
-    side = "raises" if values[first] > 0 else "lowers"
-    name = f"{features['names'][first]} ({features['where'][first]})"
-    amount = f"{signed(values[first])}{_margin(phi['half_width'][first])}"
-    sentences = [f"The strongest {features['noun']} is {name}; it {side} the output: {amount}."]
-    others = [int(i) for i in order[1:4] if abs(values[i]) > 0.25 * abs(values[first])]
-    if others:
-        described = [f"{features['names'][i]} ({signed(values[i])})" for i in others]
-        sentences.append(f"Next {'come' if len(others) > 1 else 'comes'} {listed(described)}.")
-    return sentences
-
-
-def _margin(half: float | None) -> str:
-    return "" if half == 0 else f" ±\u00a0{number(half, 2)}"
-
-
-def _certainty(features: Mapping[str, Any], phi: Mapping[str, Any]) -> list[str]:
-    """How many values can be distinguished from zero."""
-    pairs = [(v, h) for v, h in zip(phi["values"], phi["half_width"], strict=True) if v is not None and h is not None]
-    if not pairs:
-        return ["How far off these numbers may be is not known."]
-    above, below = sum(v - h > 0 for v, h in pairs), sum(v + h < 0 for v, h in pairs)
-    open_ = len(pairs) - above - below
-    noun, total = features["noun"], features["n"]
-    among = f"Of {plural(total, noun)}" if total == len(pairs) else f"Of the {len(pairs)} {noun}s listed"
-    if all(h == 0 for _, h in pairs):
-        idle = f", {open_} do neither" if open_ else ""
-        effect = f"{above or 'none'} raise the output and {below or 'none'} lower it{idle}"
-        return [f"{among}, {effect}; no value has an error above rounding."]
-    unclear = f"; for {open_} the sign is not certain" if open_ else ""
-    return [f"{among}, {above or 'none'} clearly raise the output and {below or 'none'} clearly lower it{unclear}."]
-
-
-def _rest(c: Mapping[str, Any]) -> str:
-    """Whether the values add up to the difference, and if not, why."""
-    p, total = c["prediction"], c["residual"]["sum"]
-    noun = c["features"]["noun"]
-    if abs(total - p["delta"]) <= 0.02 * abs(p["delta"]):
-        return f"Together the {noun}s account for the whole difference."
-    more = abs(total) > abs(p["delta"]) and total * p["delta"] > 0
-    much, often = ("more than the difference itself", "more") if more else ("not all of it", "less")
-    reason = f"{much}: on average {noun}s do {often} among few others than when all are there"
-    return f"The values add up to {number(total)}, {reason}. What remains is accounted for below."
+    >>> with_margin("+1.00", 0.25), with_margin("+1.00", 0.0), with_margin("+1.00", None)
+    ('+1.00 ±\xa00.25', '+1.00', '+1.00 ±\xa0unknown')
+    """
+    return text if half == 0 else f"{text} ±\u00a0{number(half, 2)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +10,9 @@ from scipy.ndimage import distance_transform_edt
 from gralis.arrays import Array, Shape
 from gralis.features.labels import Labels
 from gralis.results.explanation import Explanation
-from gralis.views.bars import doubt_count, headline, short
+from gralis.views.bars import doubt_count, headline
 from gralis.views.colours import DIVERGING, INK
+from gralis.views.feature_tags import tag
 from gralis.views.pixels import channels_last, on_grid, owners
 
 if TYPE_CHECKING:
@@ -74,12 +74,10 @@ def _draw_names(e: Explanation, ax: Axes, owned: Labels, mark: int) -> None:
     for feature in np.argsort(-np.abs(e.values), kind="stable")[:mark]:
         inside = np.pad((owned == feature).any(0), 1)
         row, column = np.unravel_index(np.argmax(distance_transform_edt(inside)), inside.shape)
-        name = e.names[int(feature)]
-        numbered = re.fullmatch(r"\w+ (\d+)", name)  # "region 12": the number says it
         ax.text(
             float(column) - 1,
             float(row) - 1,
-            numbered[1] if numbered else short(name),
+            tag(e.names[int(feature)]),
             ha="center",
             va="center",
             fontsize="small",
