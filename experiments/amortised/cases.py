@@ -65,7 +65,7 @@ def _histology_models(setting: Setting) -> Iterator[tuple[str, nn.Module]]:
     index = {row["file"]: i for i, row in enumerate(labels)}
     rows = np.array([index[row["file"]] for row in split(labels, setting.test_share, setting.seed)[0]])
     truth = torch.tensor([trained["classes"].index(row["label"]) for row in labels])
-    images = pixels(folder(setting), labels, setting.side, setting.path("cache"))
+    images = pixels(folder(setting), labels, setting.size, setting.path("cache"))
     batches = Batches(images, truth, np.array(trained["mean"]), np.array(trained["std"]))
     again = replace(setting, out=str(setting.path("updated")), epochs=1, seed=setting.seed + 1)
     again.path().mkdir(exist_ok=True)

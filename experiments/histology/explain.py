@@ -30,7 +30,7 @@ def held_out(setting: Setting) -> Labels:
 
 def source(setting: Setting) -> Pictures:
     trained = read_json(setting.path("training.json"))
-    how = Preprocessing(setting.side, setting.side, tuple(trained["mean"]), tuple(trained["std"]))
+    how = Preprocessing(*setting.size, tuple(trained["mean"]), tuple(trained["std"]))
     return Pictures(folder(setting), tuple(held_out(setting)), how, setting.segments, setting.compactness)
 
 

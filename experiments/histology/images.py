@@ -70,13 +70,13 @@ def spread(labels: Labels, n: int, seed: int) -> Labels:
     return chosen
 
 
-def pixels(where: Path, labels: Labels, side: int, cache: Path) -> NDArray[np.uint8]:
-    """All pictures, (n, side, side, 3). They are read once and then cached in a file."""
-    name = hashlib.sha256(repr([side, *(row["file"] for row in labels)]).encode()).hexdigest()[:12]
+def pixels(where: Path, labels: Labels, size: tuple[int, int], cache: Path) -> NDArray[np.uint8]:
+    """All pictures, (n, height, width, 3). They are read once and then cached in a file."""
+    name = hashlib.sha256(repr([size, *(row["file"] for row in labels)]).encode()).hexdigest()[:12]
     path = cache / f"pixels-{name}.npy"
     if not path.is_file():
         cache.mkdir(parents=True, exist_ok=True)
-        loader = Preprocessing(side, side)
+        loader = Preprocessing(*size)
         table = np.stack([np.round(255 * loader.picture(where / row["file"])).astype(np.uint8) for row in labels])
         temporary = path.with_suffix(".part.npy")
         np.save(temporary, table)

@@ -37,8 +37,8 @@ that the test says anything about a third patient, and five patches cannot rank 
 sets, as a folder with labels.csv (file, label, patient), one command each runs the same study with a frozen backbone
 and a linear probe:"""
 COMMANDS = (
-    "make histology DATA=idc OUT=idc-output ARGS='--probe 1 --weights densenet121.pt --side 224'",
-    "make histology DATA=pcam OUT=pcam-output ARGS='--probe 1 --weights densenet121.pt --side 224'",
+    "make histology DATA=idc OUT=idc-output ARGS='--network densenet121 --probe 1 --weights densenet121.pt --side 224 --width 0'",
+    "make histology DATA=pcam OUT=pcam-output ARGS='--network densenet121 --probe 1 --weights densenet121.pt --side 224 --width 0'",
 )
 
 
@@ -105,16 +105,21 @@ def page(setting: Setting) -> None:
 def training(trained: dict[str, Any]) -> Section:
     test = trained["test"]
     names = ("accuracy", "balanced_accuracy", "patient_accuracy", "auc")
-    start = (
-        f"from {trained['weights']} ({trained['n_copied']} tensors fit)"
-        if trained["n_copied"]
-        else "from random weights"
-    )
-    says = (
-        f"The network was trained {start} on {trained['train']['images']} images of "
-        f"{trained['train']['patients']} patients. The number of epochs, {len(trained['history'])}, was fixed "
-        f"beforehand. It was tested on {test['images']} images of {test['patients']} other patients."
-    )
+    if "nested" in trained:
+        says = (
+            f"{_probe_sentence(trained)} It was tested on {test['images']} images of {test['patients']} other patients."
+        )
+    else:
+        start = (
+            f"from {trained['weights']} ({trained['n_copied']} tensors fit)"
+            if trained["n_copied"]
+            else "from random weights"
+        )
+        says = (
+            f"The network was trained {start} on {trained['train']['images']} images of "
+            f"{trained['train']['patients']} patients. The number of epochs, {len(trained['history'])}, was fixed "
+            f"beforehand. It was tested on {test['images']} images of {test['patients']} other patients."
+        )
     if "auc_low" in test:
         says += f" The 95% interval of the AUC over these patients is {test['auc_low']:.2f} to {test['auc_high']:.2f}."
         if test["auc_low"] <= 0.5 <= test["auc_high"]:
@@ -125,6 +130,21 @@ def training(trained: dict[str, Any]) -> Section:
     seen = {name: trained["train"].get(name, float("nan")) for name in names}
     lines = [(name.replace("_", " "), float(test[name]), float(seen[name])) for name in names if name in test]
     return Section("The network", says, ("", "held out", "seen in training"), lines)
+
+
+def _probe_sentence(trained: dict[str, Any]) -> str:
+    """How good the probe on frozen features is over all patients, and how the explained one was made."""
+    whole, chosen = trained["nested"], trained["chosen"]
+    patient, image = ("{:.3f} ({:.3f} to {:.3f})".format(*whole[name]) for name in ("patient_auc", "image_auc"))
+    return (
+        "The network is EfficientNet-Lite0 with its ImageNet weights, frozen; a logistic regression reads its pooled "
+        "maps. "
+        f"Over {whole['folds']} nested folds of {whole['patients']} patients, with maps and penalty chosen inside the "
+        f"training patients of each fold, the area under the curve is {patient} for patients and {image} for their "
+        f"{whole['images']} images (95% intervals over patients). The network that is explained was fitted on "
+        f"{trained['train']['images']} images of {trained['train']['patients']} patients and uses "
+        f"{', '.join(chosen['maps'])}."
+    )
 
 
 def algorithm_1(setting: Setting) -> Section | None:

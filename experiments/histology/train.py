@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import torch
 from images import Labels, folder, pixels, split
-from network import build, start_from
+from network import PooledEfficientNet, build, start_from
 from numpy.typing import NDArray
+from probe import fit_probe, nested, pooled
 from scipy.stats import rankdata
 from setting import Setting, claimed, of_training, read_json, write_json
 from torch import Tensor, nn
@@ -39,27 +40,32 @@ def train(setting: Setting) -> dict[str, Any]:
     first, held_out = split(labels, setting.test_share, setting.seed)
     write_json(setting.path("split.json"), {"train": [r["file"] for r in first], "test": [r["file"] for r in held_out]})
 
-    images = pixels(where, labels, setting.side, setting.path("cache"))
+    images = pixels(where, labels, setting.size, setting.path("cache"))
     index = {row["file"]: i for i, row in enumerate(labels)}
     rows = np.array([index[row["file"]] for row in first])
     truth = torch.tensor([classes.index(row["label"]) for row in labels])
-    mean, std = (stat(images[np.sort(rows)[::4]] / 255.0, axis=(0, 1, 2)) for stat in (np.mean, np.std))
     network = build(setting.network, len(classes))
-    n_copied = start_from(network, setting.weights) if setting.weights else 0
-
-    start, batches = time.perf_counter(), Batches(images, truth, mean, std)
-    history = fit(network, batches, rows, setting)
+    start = time.perf_counter()
+    record: dict[str, Any] = {"setting": of_training(setting), "classes": classes}
+    if isinstance(network, PooledEfficientNet):
+        mean, std = np.full(3, 0.5), np.full(3, 0.5)  # as in its training on ImageNet
+        positive = truth.numpy() == 1
+        features = pooled(network, images, setting.path("cache"))
+        record["chosen"] = fit_probe(network, features, labels, positive, rows, setting.seed)
+        record["nested"] = nested(features, labels, positive, network.widths, setting.seed)
+        batches = Batches(images, truth, mean, std)
+    else:
+        mean, std = (stat(images[np.sort(rows)[::4]] / 255.0, axis=(0, 1, 2)) for stat in (np.mean, np.std))
+        batches = Batches(images, truth, mean, std)
+        record["n_copied"] = start_from(network, setting.weights) if setting.weights else 0
+        record["weights"] = Path(setting.weights).name
+        record["history"] = fit(network, batches, rows, setting)
     torch.save(network.state_dict(), setting.path("model.part"))
     os.replace(setting.path("model.part"), setting.path("model.pt"))
-    record = {
-        "setting": of_training(setting),
-        "classes": classes,
+    record |= {
         "mean": mean.round(4).tolist(),
         "std": std.round(4).tolist(),
-        "n_copied": n_copied,
-        "weights": Path(setting.weights).name,
-        "history": history,
-        "seconds": round(sum(epoch["seconds"] for epoch in history), 1),
+        "seconds": round(sum(epoch["seconds"] for epoch in record.get("history", [])), 1),
         "seconds_now": round(time.perf_counter() - start, 1),
         **{name: tested(network, batches, part, index) for name, part in (("train", first), ("test", held_out))},
     }

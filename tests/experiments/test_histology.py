@@ -15,7 +15,7 @@ from scipy.stats import mannwhitneyu
 import gralis
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "histology"
-MODULES = ("setting", "images", "network", "train")
+MODULES = ("setting", "images", "network", "train", "probe")
 
 
 def start(*arguments: str) -> str:
@@ -228,3 +228,45 @@ def test_weights_with_other_names_are_found(modules, tmp_path):
     state = mine.state_dict()
     assert (state["features.denseblock2.denselayer3.layers.conv1.weight"] == 2).all()
     assert not (state["class_layers.out.weight"] == 2).all()
+
+
+def test_the_folds_of_the_probe_keep_patients_together_and_spread_the_classes(modules):
+    import probe
+
+    labels = [{"file": f"{p}-{k}", "label": "ab"[p % 3 == 0], "patient": f"p{p}"} for p in range(21) for k in range(3)]
+    folds = probe.patient_folds(labels, 5, seed=1)
+    by_patient = {row["patient"]: {int(f) for r, f in zip(labels, folds, strict=True) if r == row} for row in labels}
+    assert all(len(of) == 1 for of in by_patient.values())
+    for label in "ab":
+        counts = np.bincount(folds[[row["label"] == label for row in labels]], minlength=5) / 3
+        assert counts.max() - counts.min() <= 1
+
+
+def test_the_probe_and_its_network_are_one_module_and_noise_gets_no_credit(modules, tmp_path):
+    """The module gives the log-odds of the fitted probe; nested folds of labels without meaning stay near one half."""
+    import probe
+    import torch
+
+    network = modules["network"].build("efficientnet-pooled", 2)
+    rng = np.random.default_rng(0)
+    labels = [{"file": f"{p}-{k}", "label": "ab"[p % 2], "patient": f"p{p}"} for p in range(20) for k in range(2)]
+    images = rng.integers(0, 255, (40, 32, 48, 3)).astype(np.uint8)
+    positive = np.array([row["label"] == "b" for row in labels])
+    images[positive] = (images[positive] * 0.6).astype(np.uint8)  # darker pictures
+    features = probe.pooled(network, images, tmp_path)
+    assert np.array_equal(features, probe.pooled(network, images, tmp_path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probe, "CHOICES", ((("block 4",), 1e-2), (("head",), 1e-2)))
+        probe.fit_probe(network, features, labels, positive, np.arange(40), seed=0)
+        found = probe.nested(features, labels, positive, network.widths, seed=0)
+        shuffled = np.array([rng.permutation(20)[0] % 2 == 0 for _ in range(20)]).repeat(2)
+        chance = probe.nested(rng.standard_normal(features.shape), labels, shuffled, network.widths, seed=0)
+    with torch.no_grad():
+        batch = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
+        odds = network((batch - 0.5) / 0.5)
+    chosen = probe.columns_of(("block 4",), network.widths)
+    weights = network.weight.numpy()
+    assert (weights[chosen] != 0).any() or (weights[probe.columns_of(("head",), network.widths)] != 0).any()
+    assert ((odds[:, 1] > odds[:, 0]).numpy() == positive).mean() > 0.95
+    assert found["patient_auc"][0] > 0.95
+    assert 0.2 < chance["image_auc"][0] < 0.8
