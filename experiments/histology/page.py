@@ -36,9 +36,10 @@ are patches of two IDC patients and five PCam patches. Two patients cannot be sp
 that the test says anything about a third patient, and five patches cannot rank methods. If you have the whole data
 sets, as a folder with labels.csv (file, label, patient), one command each runs the same study with a frozen backbone
 and a linear probe:"""
+_DENSENET = "--network densenet121 --probe 1 --weights densenet121.pt --side 224 --width 0"
 COMMANDS = (
-    "make histology DATA=idc OUT=idc-output ARGS='--network densenet121 --probe 1 --weights densenet121.pt --side 224 --width 0'",
-    "make histology DATA=pcam OUT=pcam-output ARGS='--network densenet121 --probe 1 --weights densenet121.pt --side 224 --width 0'",
+    f"make histology DATA=idc OUT=idc-output ARGS='{_DENSENET}'",
+    f"make histology DATA=pcam OUT=pcam-output ARGS='{_DENSENET}'",
 )
 
 
