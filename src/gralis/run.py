@@ -98,6 +98,14 @@ class Run:
         self._progress = progress
         self._doubts: Sequence[tuple[str, ...]] = ((),) * (len(problems) * self.n_targets)
         self._evaluator = Evaluator(problems, batch_size=options.batch_size, max_memory=options.max_memory)
+        self._known: Sequence[Ledger] = ()
+
+    def know(self, ledgers: Sequence[Ledger]) -> None:
+        """Take over coalition values that another run of the same model found, one ledger per question.
+
+        They are not evaluated again, and the estimator reads them with the rows of this run.
+        """
+        self._known = ledgers
 
     def use(self, evaluator: Evaluator) -> None:
         """Let another evaluator of the same problems evaluate the rays, for example one that distributes them."""
@@ -160,6 +168,8 @@ class Run:
         with Bar(self._progress, self.options.budget or 0) as bar, self._evaluator.session():
             clock = self._start(bar)
             ends = Ends(*self._evaluator.endpoints())
+            if self._known:
+                self._evaluator.recall(ends.f_baselines, self._known)
             if not self.plan.counts_forwards:  # whose budget has no forward to spare
                 self._doubts = self._evaluator.doubts(ends.f_x, ends.f_baselines)
             schedule = self.plan.settle(self.task, self._probe)
@@ -171,6 +181,7 @@ class Run:
                 return self._collected(_Sums(self._evaluator, stage.designs, self.kernels), stage, 0)
             rows = _Rows(self._evaluator, self._with_values(schedule))
             rows.keep(schedule.pilot)
+            rows.keep(self._known)
             census = schedule.census()
             if census is not None:
                 rows.keep(self._evaluator.evaluate(census, values=True))

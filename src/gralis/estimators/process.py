@@ -47,8 +47,9 @@ class Rows:
     ----------
     signs : array of shape (n_rows, n_features)
         1 for the members of the coalition and -1 for the others. Row 0 is the coalition of all features.
-    values : array of shape (n_rows,)
-        v(T), or (v(T) - v(complement of T)) / 2 if `paired`.
+    values : array of shape (n_rows,) or (n_rows, n_games)
+        v(T), or (v(T) - v(complement of T)) / 2 if `paired`. Several games with values at the same coalitions share one
+        process; their values are then divided by the root of their number, so that all of them weigh as one.
     paired : bool
         Whether the rows are odd parts.
     shares : array of shape (n_rows, n_baselines) or None
@@ -242,10 +243,10 @@ def _misfit(theta: Array, rows: Rows) -> tuple[float, Array]:
     if failed:
         return _FAR, np.zeros_like(theta)
     solved, _ = dpotrs(root, rows.values, lower=1)
-    misfit = rows.values @ solved / 2 + np.log(np.diag(root)).sum()
+    misfit = np.vdot(rows.values, solved) / 2 + np.log(np.diag(root)).sum()
     slope, _ = dpotri(root, lower=1, overwrite_c=1)  # d misfit / d matrix = (inverse - solved solved^T) / 2
     slope = slope + np.tril(slope, -1).T
-    slope -= np.outer(solved, solved)
+    slope -= np.outer(solved, solved) if solved.ndim == 1 else solved @ solved.T
     slope /= 2
     gradient = np.empty_like(theta)
     own = it.own * np.exp(-it.fade * u**2) * _squares(rows) * np.diag(slope)

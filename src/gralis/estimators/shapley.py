@@ -5,6 +5,9 @@ mean of the Shapley values of these games is reported, and their covariance is t
 All likely games agree with the values of the evaluated coalitions. Therefore the Shapley values always sum to
 F(x) - F(x'), and the error vanishes once every coalition has been evaluated.
 
+Many targets on the same rows share one process, which is fitted to all of them together; each has its own scale. Their
+values are then linear in the rows, so that the values of a sum of targets are the sums of their values.
+
 The error is right for games that the process describes well. It is too small where a few coalitions decide everything
 (votes, probabilities of boosted trees) and few of these coalitions were evaluated.
 """
@@ -12,6 +15,7 @@ The error is right for games that the process describes well. It is too small wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +32,7 @@ from gralis.ledger import Ledger
 _MOST_ROWS = 1200  # the most rows in one matrix; more rows are read in blocks
 _BLOCK = 1000
 _MOST_ENUMERATED = 20
+_MOST_ALONE = 8  # targets that each have a process of their own
 
 _METHOD = "Shapley values"
 
@@ -42,6 +47,15 @@ class LikelyGames(Estimator):
     has_kernel = False
 
     def estimates(self, ledgers: Sequence[Ledger], designs: Sequence[Design]) -> tuple[Estimate, ...]:
+        first, design = ledgers[0], designs[0]
+        shared = len(ledgers) > _MOST_ALONE and all(
+            each is design
+            and np.array_equal(ledger.masks, first.masks)
+            and np.array_equal(ledger.baseline, first.baseline)
+            for ledger, each in zip(ledgers, designs, strict=True)
+        )
+        if shared and not _all_known(first, design):
+            return _together(ledgers, design)
         return tuple(_estimate(ledger, design) for ledger, design in zip(ledgers, designs, strict=True))
 
     def contributions(self, ledger: Ledger, design: Design) -> None:
@@ -74,6 +88,45 @@ def _estimate(ledger: Ledger, design: Design) -> Estimate:
     mean[moving] = scale * means
     error[np.ix_(moving, moving)] = scale**2 * _widened(covariance, rows.n_rows)
     return Estimate.normal(mean, error, _METHOD, rows.n_rows)
+
+
+def _all_known(ledger: Ledger, design: Design) -> bool:
+    """Whether every coalition of the features that move was evaluated."""
+    moving = np.flatnonzero(design.moving)
+    n_rows = (2 ** len(moving) - 1) * design.n_baselines
+    return len(moving) <= _MOST_ENUMERATED and len(_distinct(ledger, moving, None)[0]) == n_rows
+
+
+def _together(ledgers: Sequence[Ledger], design: Design) -> tuple[Estimate, ...]:
+    """Shapley values of many games with values at the same coalitions, under one process.
+
+    The covariance of each game is that of the process times y^T K^-1 y / n_rows, which has the mean one.
+    """
+    n, weights, moving = ledgers[0].n_features, design.baseline_weights, np.flatnonzero(design.moving)
+    games = [_rows(*_distinct(ledger, moving, None), weights) for ledger in ledgers]
+    scales = np.array([np.sqrt((game.values**2).mean()) for game in games])
+    changing, n_rows = scales > 0, games[0].n_rows
+    values, errors = np.zeros((len(games), n)), np.zeros((len(games), n, n))
+    if changing.any():
+        columns = np.stack([game.values for game in games], axis=1)[:, changing] / scales[changing]
+        rows = Rows(games[0].signs, columns, games[0].paired, games[0].shares)
+        means, covariance, misfits = _shared_posterior(rows, weights)
+        widened = _widened(covariance, n_rows)
+        for place, game in enumerate(np.flatnonzero(changing)):
+            values[game, moving] = scales[game] * means[:, place]
+            errors[game][np.ix_(moving, moving)] = scales[game] ** 2 * misfits[place] * widened
+    return tuple(Estimate.normal(value, error, _METHOD, n_rows) for value, error in zip(values, errors, strict=True))
+
+
+def _shared_posterior(rows: Rows, baseline_weights: Array) -> tuple[Array, Array, Array]:
+    """The means (n_features, n_games), their common covariance, and y^T K^-1 y / n_rows of every game."""
+    n_games = rows.values.shape[1]
+    process = learn(replace(rows, values=rows.values / np.sqrt(n_games)))
+    part = rows.take(np.arange(min(rows.n_rows, _MOST_ROWS)))
+    root = cho_factor(process.covariance(part), lower=True, overwrite_a=True, check_finite=False)
+    misfits = (part.values * cho_solve(root, part.values)).mean(0)
+    means, covariance = _posterior(rows, baseline_weights, process)
+    return means, covariance, misfits
 
 
 def distinct_rows(ledger: Ledger, moving: NDArray[np.int64], baseline_weights: Array, full: Array) -> Rows:
@@ -123,13 +176,13 @@ def _rows(masks: Masks, values: Array, baseline: NDArray[np.int64], baseline_wei
     return Rows(signs, values, paired, shares if n_baselines > 1 else None)
 
 
-def _posterior(rows: Rows, baseline_weights: Array) -> tuple[Array, Array]:
+def _posterior(rows: Rows, baseline_weights: Array, process: Process | None = None) -> tuple[Array, Array]:
     """Mean and covariance of the Shapley values given all rows, which are read at once or block by block.
 
     Given the Shapley values, different blocks are treated as independent, so their precisions add up. A few rows are
     part of every block. What they contribute is counted once.
     """
-    process = learn(rows)
+    process = learn(rows) if process is None else process
     if rows.n_rows <= _MOST_ROWS:
         return _given(process, rows, baseline_weights)
     size = np.abs(rows.signs.sum(1))
@@ -148,7 +201,7 @@ def _posterior(rows: Rows, baseline_weights: Array) -> tuple[Array, Array]:
         precision = precision + gained - prior
         pull = pull + gained @ across @ mean - prior @ across @ start
     error = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-    mean = across.T @ (error @ pull) + start.mean()
+    mean = across.T @ (error @ pull) + start.mean(0)
     return mean, across.T @ error @ across
 
 

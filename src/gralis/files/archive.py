@@ -25,7 +25,7 @@ from gralis.storage.container import put_arrays, read_arrays, write_arrays
 from gralis.storage.embedded import archive_of
 from gralis.storage.json_values import plain
 
-__all__ = ["load", "save", "to_bytes"]
+__all__ = ["from_bytes", "load", "save", "to_bytes"]
 
 KIND = "explanation"
 _ALLOWANCES = ("margin", "rounding")  # of an estimate; files of version 0.1 have neither
@@ -151,9 +151,18 @@ def _is_text(path: str | Path) -> bool:
 
 def _inside_report(path: str | Path) -> tuple[Arrays, Meta]:
     """The explanation inside a report, in memory."""
+    return _in_memory(archive_of(path))
+
+
+def from_bytes(content: bytes) -> Explanation:
+    """The explanation in the bytes that `to_bytes` made."""
+    return _explanation(*_in_memory(content))
+
+
+def _in_memory(content: bytes) -> tuple[Arrays, Meta]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "explanation.gralis"
-        file.write_bytes(archive_of(path))
+        file.write_bytes(content)
         arrays, meta = read_arrays(file, KIND)
         return {name: np.array(array) for name, array in arrays.items()}, meta
 

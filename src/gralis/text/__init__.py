@@ -3,8 +3,22 @@
 `explain` is for classifiers and encoders, `explain_generation` for models that write.
 """
 
+from gralis.text.explain_answer import explain_generation
 from gralis.text.explain_text import explain
+from gralis.text.generation import Generation, load
 from gralis.text.prompt import Prompt, conversation, fill
 from gralis.text.spans import Span, split
+from gralis.text.token_matrix import TokenMatrix
 
-__all__ = ["Prompt", "Span", "conversation", "explain", "fill", "split"]
+__all__ = [
+    "Generation",
+    "Prompt",
+    "Span",
+    "TokenMatrix",
+    "conversation",
+    "explain",
+    "explain_generation",
+    "fill",
+    "load",
+    "split",
+]

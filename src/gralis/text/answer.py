@@ -1,0 +1,182 @@
+"""What a model wrote, token by token, and how likely each token was: the targets of a generation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gralis.checks import is_whole, whole
+from gralis.errors import GralisError, ModelError, bad
+from gralis.models.token_inputs import PresentTokens, SplicedTokens, TokenSequence, accepts, logits_in
+from gralis.text.absence import Absent, presence
+from gralis.text.encoded import Encoded, TextFeatures
+
+__all__ = ["SCORES", "Answer", "Contrast", "answer_of", "answered", "is_encoder_decoder", "prompt_of"]
+
+SCORES = ("logprob", "logit")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The tokens that follow a prompt.
+
+    Attributes
+    ----------
+    ids : tuple of int
+        The token ids.
+    tokens : tuple of str
+        The tokens as text.
+    text : str
+        The whole answer.
+    """
+
+    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """outputs -> (rows, n_tokens): the log-probability (or the logit) of every token of the answer."""
+
+    ids: tuple[int, ...]
+    score: str
+    shift: int  # 1 if the logits at a place are about the next token
+
+    def __call__(self, outputs: Any) -> Tensor:
+        logits = logits_in(outputs)
+        n = len(self.ids)
+        at = logits[:, -(n + self.shift) : logits.shape[1] - self.shift]  # (rows, n, vocabulary)
+        at = at.float()
+        scores = torch.log_softmax(at, dim=-1) if self.score == "logprob" else at
+        wanted = torch.tensor(self.ids, device=at.device)
+        return scores.gather(2, wanted.expand(len(at), -1)[..., None])[..., 0]
+
+
+class Contrast(nn.Module):
+    """The scores of one answer minus those of another, token by token; the shorter answer is followed by zeros."""
+
+    scale: Tensor
+
+    def __init__(self, answer: nn.Module, alternative: nn.Module) -> None:
+        super().__init__()
+        self.answer, self.alternative = answer, alternative
+        self.training = answer.training
+        self.register_buffer("scale", answer.scale)  # type: ignore[arg-type]
+
+    def forward(self, points: Tensor) -> Tensor:
+        """(rows, n_tokens) of the longer answer."""
+        ours, theirs = self.answer(points), self.alternative(points)
+        longest = max(ours.shape[1], theirs.shape[1])
+        ours, theirs = (nn.functional.pad(each, (0, longest - each.shape[1])) for each in (ours, theirs))
+        return ours - theirs
+
+
+def is_encoder_decoder(model: nn.Module) -> bool:
+    """Whether an encoder reads the prompt and a decoder writes the answer."""
+    return bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
+
+
+def prompt_of(model: nn.Module, encoded: Encoded) -> Encoded:
+    """The tokens before the answer: a causal model continues the text, so no special token may close it."""
+    last = len(encoded.ids)
+    while not is_encoder_decoder(model) and last > 1 and encoded.special[last - 1]:
+        last -= 1
+    types = None if encoded.types is None else encoded.types[:last]
+    return Encoded(encoded.text, encoded.ids[:last], encoded.offsets[:last], encoded.special[:last], types)
+
+
+def answer_of(
+    model: Any, tokenizer: Any, prompt: Encoded, continuation: object, max_new_tokens: int, owner: str, name: str
+) -> Answer:
+    """The given continuation as tokens, or what the model writes by itself, most likely token first."""
+    if continuation is None:
+        ids = _generated(model, tokenizer, prompt, whole(max_new_tokens, "max_new_tokens", 1, owner))
+    elif isinstance(continuation, str) and continuation.strip():
+        ids = _continued(model, tokenizer, prompt, continuation, owner)
+    elif isinstance(continuation, Sequence) and continuation and all(is_whole(token, 0) for token in continuation):
+        ids = [int(token) for token in continuation]
+    else:
+        raise bad(name, owner, "None, a text with at least one word, or a list of token ids", repr(continuation))
+    if not ids:
+        raise ModelError(
+            "The model answered with no token at all, so there is nothing to explain; give a continuation."
+        )
+    return Answer(tuple(ids), tuple(tokenizer.decode([token]) for token in ids), tokenizer.decode(ids))
+
+
+def answered(
+    model: nn.Module,
+    tokenizer: Any,
+    text: TextFeatures,
+    answer: Answer,
+    absent: Absent,
+    score: str,
+    owner: str,
+) -> PresentTokens | SplicedTokens:
+    """The scores of the answer's tokens, (rows, n_tokens), as a function of the presence of the prompt's features."""
+    ids = torch.tensor(text.encoded.ids)
+    own, later = torch.from_numpy(text.owner), torch.tensor(answer.ids)
+    others: dict[str, Any] = {}
+    if is_encoder_decoder(model):
+        start = getattr(model.config, "decoder_start_token_id", None)
+        others["decoder_input_ids"] = torch.tensor([[start or 0, *answer.ids[:-1]]])
+        read = _Scores(answer.ids, score, 0)
+    else:
+        ids, own = torch.cat([ids, later]), torch.cat([own, torch.full_like(later, -1)])
+        read = _Scores(answer.ids, score, 1)
+        if accepts(model, "logits_to_keep"):  # a long prompt needs no logits of its own
+            others["logits_to_keep"] = len(answer.ids) + 1
+    if accepts(model, "use_cache"):
+        others["use_cache"] = False
+    constants = {"attention_mask": torch.ones_like(ids)} if accepts(model, "attention_mask") else {}
+    if text.encoded.types is not None and accepts(model, "token_type_ids"):
+        constants["token_type_ids"] = torch.zeros_like(ids)
+    sequence = TokenSequence(ids, own, text.n_features, constants, others)
+    causal = not is_encoder_decoder(model)
+    return presence(model, tokenizer, text, sequence, absent, read, owner, causal=causal)
+
+
+def _generated(model: Any, tokenizer: Any, prompt: Encoded, most: int) -> list[int]:
+    if not callable(getattr(model, "generate", None)):
+        raise bad("continuation", "text.explain_generation", "given for a model without generate()", "None")
+    ids = torch.tensor([prompt.ids], device=next(model.get_input_embeddings().parameters()).device)
+    pad = next((token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None), 0)
+    with torch.no_grad():
+        written = model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=most,
+            do_sample=False,
+            num_beams=1,
+            pad_token_id=pad,
+        )[0].tolist()
+    new = written[1:] if is_encoder_decoder(model) else written[len(prompt.ids) :]
+    reserved = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    while new and new[-1] in reserved:  # the end of the answer is no part of it
+        new.pop()
+    return [int(token) for token in new]
+
+
+def _continued(model: nn.Module, tokenizer: Any, prompt: Encoded, continuation: str, owner: str) -> list[int]:
+    """The tokens of the continuation after the prompt; the tokens of the prompt must stay what they are."""
+    if is_encoder_decoder(model):
+        return [int(token) for token in tokenizer(continuation, add_special_tokens=False)["input_ids"]]
+    together = [int(token) for token in tokenizer(prompt.text + continuation)["input_ids"]]
+    n = len(prompt.ids)
+    if tuple(together[:n]) != prompt.ids:
+        place = next((i for i, (a, b) in enumerate(zip(prompt.ids, together, strict=False)) if a != b), n - 1)
+        old, new = (tokenizer.decode(ids[place : place + 1]) for ids in (list(prompt.ids), together))
+        raise GralisError(
+            f"The continuation {continuation[:40]!r} does not tokenise cleanly after the prompt: its token {old!r} "
+            f"becomes {new!r}; begin the continuation with a space or a new line, or give token ids."
+        )
+    reserved = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    rest = together[n:]
+    while rest and rest[-1] in reserved:
+        rest.pop()
+    return rest

@@ -1,0 +1,212 @@
+"""`text.explain_generation`: which part of a prompt made a model write what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from gralis.api.explain import prepare
+from gralis.arrays import Masks
+from gralis.checks import one_of
+from gralis.kernels import Gaussian
+from gralis.ledger import Ledger
+from gralis.models.token_inputs import embedding_of
+from gralis.plans import Plan
+from gralis.rays import CENSUS
+from gralis.targets import total
+from gralis.text.absence import Absent
+from gralis.text.answer import SCORES, Answer, Contrast, answer_of, answered, prompt_of
+from gralis.text.encoded import Encoded, TextFeatures, encode, spans_for
+from gralis.text.explain_text import chosen_plan, require_room
+from gralis.text.generation import Generation
+from gralis.text.prompt import Prompt, readable
+from gralis.text.spans import Span, split
+
+__all__ = ["explain_generation"]
+
+_OWNER = "text.explain_generation"
+_DRILL_SHARE = 3  # a closer look may cost this part of the first look
+
+
+def explain_generation(
+    model: nn.Module,
+    tokenizer: Any,
+    prompt: object,
+    continuation: str | Sequence[int] | None = None,
+    *,
+    max_new_tokens: int = 32,
+    alternative: str | Sequence[int] | None = None,
+    score: str = "logprob",
+    features: object = None,
+    absent: Absent = "auto",
+    kernel: object = Gaussian(0.75),
+    plan: str | Plan = "values",
+    budget: int | None = 1024,
+    tolerance: float | None = None,
+    level: float = 0.95,
+    max_seconds: float | None = None,
+    seed: int | None = 0,
+    batch_size: int | Literal["auto"] = "auto",
+    max_memory: int | None = None,
+    progress: bool | Callable[[int, int], None] | None = None,
+) -> Generation:
+    """Sh_i of log p(token t | prompt, earlier tokens), for each feature i of the prompt and each token t of the answer.
+
+    The model writes an answer, or a given one is taken. Each forward with some features of the prompt absent yields the
+    scores of all tokens, so that the whole matrix and the answer as a whole come from the same forwards. With the
+    default plan the numbers are Shapley values: those of a token sum to the difference between its score with the
+    prompt and its score without the features. A plan with rays, such as "shared", gives phi instead; it needs one
+    backward per token and point, and the budget counts each.
+
+    Parameters
+    ----------
+    model : transformers model
+        A causal or an encoder-decoder model with input embeddings.
+    tokenizer : transformers tokenizer
+        A fast tokenizer.
+    prompt : str, Prompt, or list of dict
+        The prompt; a `Prompt` (see `fill`) knows its parts, a list of turns goes through the chat template.
+    continuation : str or list of int, optional
+        The answer to explain. By default the model writes one, with the most likely token at each place.
+    max_new_tokens : int, default=32
+        The length of a written answer at most.
+    alternative : str or list of int, optional
+        Another answer: explain the score of the answer minus that of the alternative ("why Paris and not Lyon"). Rows
+        pair the tokens of both answers by their place.
+    score : {"logprob", "logit"}, default="logprob"
+        What to explain of each token.
+    features : str, list or dict, optional
+        As in `text.explain`. By default the parts of a `Prompt`, otherwise the passages of the prompt, or its
+        sentences, or its words, whichever are several.
+    absent : str, int, dict or None, default="auto"
+        What an absent feature is, as in `text.explain`.
+    kernel : Kernel, default=Gaussian(0.75)
+        For plans with rays: how near coalitions count.
+    plan : str or Plan, default="values"
+        "values" needs forwards only; see above.
+    budget : int or None, default=1024
+        The forwards at most (gradients, for plans with rays). With 10 features 1024 forwards are all coalitions.
+    tolerance : float, optional
+        Stop once the half-widths of every row are below this share of its F(x) - F(x').
+    level : float, default=0.95
+        The level of the intervals that `tolerance` refers to.
+    max_seconds : float, optional
+        Stop after this time and return the result so far.
+    seed : int or None, default=0
+        The seed of every random choice.
+    batch_size : int or "auto", default="auto"
+        The number of texts in one call of the model.
+    max_memory : int, optional
+        The number of bytes that one batch may take.
+    progress : bool or callable, optional
+        As in `gralis.explain`.
+
+    Returns
+    -------
+    Generation
+        The matrix, the whole answer, and `drill` for a closer look.
+    """
+    options = {
+        "kernel": kernel,
+        "plan": plan,
+        "budget": budget,
+        "tolerance": tolerance,
+        "level": level,
+        "max_seconds": max_seconds,
+        "seed": seed,
+        "batch_size": batch_size,
+        "max_memory": max_memory,
+        "progress": progress,
+    }
+    one_of(score, SCORES, "score", _OWNER)
+    embedding_of(model, _OWNER)
+    text = readable(prompt, tokenizer, _OWNER)
+    encoded = prompt_of(model, encode(tokenizer, text if isinstance(text, str) else text.text, _OWNER))
+    require_room(model, len(encoded.ids), _OWNER)
+    answer = answer_of(model, tokenizer, encoded, continuation, max_new_tokens, _OWNER, "continuation")
+    against = None
+    if alternative is not None:
+        against = answer_of(model, tokenizer, encoded, alternative, max_new_tokens, _OWNER, "alternative")
+    longest = max(len(each.ids) for each in (answer, against or answer))
+    require_room(model, len(encoded.ids) + longest, _OWNER)
+    chosen = _default_grain(text) if features is None else features
+    grouped = spans_for(encoded, text, chosen, _OWNER)
+    return _Question(model, tokenizer, encoded, answer, against, absent, score, options).explained(grouped)
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """Why this answer: everything but the features, which a closer look changes."""
+
+    model: nn.Module
+    tokenizer: Any
+    encoded: Encoded
+    answer: Answer
+    against: Answer | None
+    absent: Absent
+    score: str
+    options: Mapping[str, Any]
+
+    def explained(self, text: TextFeatures, known: Generation | None = None, budget: int | None = None) -> Generation:
+        """The matrix for these features; `known` is a generation with coarser features."""
+        module: Any = self._scores(text, self.answer)
+        plan = chosen_plan(module, self.options["plan"], _OWNER)
+        if self.against is not None:
+            module = Contrast(module, self._scores(text, self.against))
+        tokens = self._tokens
+        targets = [total, *range(len(tokens))]
+        options = {**self.options, "plan": plan, "budget": self.options["budget"] if known is None else budget}
+        point = {"target": targets, "features": text.features(), "dtype": torch.float32}
+        run = prepare(module, module.scale, {**options, **point}, _OWNER)
+        if known is not None and run.plan.counts_forwards:
+            run.know(_lifted(known, text.spans))
+        what = self.score if self.against is None else f"{self.score} against {self.against.text.strip()!r}"
+        prompt, answer = text.encoded.text, self.answer.text
+        return Generation.of(run.results(), tokens, prompt, text.spans, answer, what, self._deeper)
+
+    def _scores(self, text: TextFeatures, answer: Answer) -> nn.Module:
+        return answered(self.model, self.tokenizer, text, answer, self.absent, self.score, _OWNER)
+
+    @property
+    def _tokens(self) -> list[str]:
+        if self.against is None:
+            return list(self.answer.tokens)
+        both = self.answer.tokens, self.against.tokens
+        n = max(map(len, both))
+        ours, theirs = ([*each, *["–"] * (n - len(each))] for each in both)
+        return [f"{a} | {b.strip()}" if a != b else a for a, b in zip(ours, theirs, strict=True)]
+
+    def _deeper(self, spans: tuple[Span, ...], known: Generation, budget: int | None) -> Generation:
+        """The same answer with other spans; by default for a third of the first budget."""
+        first = self.options["budget"]
+        least = 4 * len(spans) + 20  # with which the plan works
+        afforded = budget if budget is not None or first is None else max(first // _DRILL_SHARE, least)
+        owner = self.encoded.owners(spans)
+        return self.explained(TextFeatures(self.encoded, spans, "parts", owner), known, afforded)
+
+
+def _default_grain(prompt: Prompt | str) -> str | None:
+    """The parts of a Prompt; otherwise the coarsest parts of which there are several."""
+    if isinstance(prompt, Prompt):
+        return None
+    several = (grain for grain in ("passages", "sentences") if len(split(prompt, grain)) > 1)
+    return next(several, "words")
+
+
+def _lifted(known: Generation, spans: Sequence[Span]) -> list[Ledger]:
+    """The coalition values of coarser features as values of finer ones: a part is there if its whole is."""
+    inside = [next(i for i, span in enumerate(known.spans) if span.start <= part.start < span.stop) for part in spans]
+    ledgers = []
+    for explanation in [known.total, *known.each]:
+        rows = explanation.ledger.require_rows("A closer look")
+        masks: Masks = rows.masks[:, inside]
+        empty = np.zeros((0, len(spans)))
+        nothing = {name: getattr(rows, name)[:0] for name in ("ray", "node", "place", "stretch", "weight")}
+        replicate = np.full(rows.n_rays, CENSUS)
+        ledgers.append(replace(rows, masks=masks, replicate=replicate, gradient=empty, **nothing))
+    return ledgers

@@ -1,0 +1,288 @@
+"""What made a model write its answer: a matrix of tokens and features, the whole answer, and a closer look."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gralis.errors import GralisError, bad
+from gralis.evaluation.cost import Cost
+from gralis.files.archive import from_bytes, to_bytes
+from gralis.results.explanation import Explanation
+from gralis.results.explanations import Explanations
+from gralis.text.spans import GRAINS, Span, cut, within
+from gralis.text.token_matrix import TokenMatrix
+
+__all__ = ["Deeper", "Generation", "load"]
+
+#: Explains the same answer with other spans: (spans, the generation that knows some values, budget).
+Deeper = Callable[[tuple[Span, ...], "Generation", int | None], "Generation"]
+
+_INTO = ("sentences", "words")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Generation(TokenMatrix):
+    """How much every feature of a prompt contributed to every token of an answer, and to the answer as a whole.
+
+    `values[t, i]` is the contribution of feature i to the score of token t, its log-probability unless another score
+    was asked for. `interval(level)` holds for the whole matrix together. `generation[t]` is the ordinary explanation of
+    one token.
+
+    Attributes
+    ----------
+    tokens : tuple of str
+        The tokens of the answer, the rows.
+    names : tuple of str
+        The features of the prompt, the columns.
+    estimates : tuple of Estimate
+        The values of every row with their errors.
+    text : str
+        The prompt.
+    spans : tuple of Span
+        Where the features stand in the prompt.
+    total : Explanation
+        The explanation of the whole answer: its score is the sum over the tokens.
+    each : Explanations
+        The explanations of the tokens.
+    answer : str
+        The whole answer.
+    score : str
+        What was explained: "logprob", "logit", or either of them against an alternative.
+    """
+
+    text: str
+    spans: tuple[Span, ...]
+    total: Explanation
+    each: Explanations
+    answer: str
+    score: str = "logprob"
+    _deeper: Deeper | None = None
+
+    @staticmethod
+    def of(
+        explanations: Sequence[Explanation],
+        tokens: Sequence[str],
+        text: str,
+        spans: Sequence[Span],
+        answer: str,
+        score: str,
+        deeper: Deeper | None = None,
+    ) -> Generation:
+        """A generation from the explanation of the whole answer and those of its tokens."""
+        total, *each = explanations
+        return Generation(
+            tuple(tokens),
+            tuple(total.names),
+            tuple(one.estimate for one in each),
+            text,
+            tuple(spans),
+            total,
+            Explanations(tuple(each), tuple(tokens)),
+            answer,
+            score,
+            deeper,
+        )
+
+    def __getitem__(self, token: int) -> Explanation:
+        """The explanation of one token, by its place in the answer."""
+        return self.each[token]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def scores(self) -> Any:
+        """The score of every token with the whole prompt, (n_tokens,)."""
+        return self.each.f_x
+
+    @property
+    def cost(self) -> Cost:
+        """What all numbers cost together; one forward serves every token."""
+        return self.total.cost
+
+    @property
+    def method(self) -> str:
+        """The estimator that made the values."""
+        return self.total.method
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the intervals may not hold, in sentences."""
+        return tuple(dict.fromkeys([*self.total.doubts, *self.each.doubts]))
+
+    def sums(self, grain: str = "passages") -> TokenMatrix:
+        """The sums of the values over larger parts of the prompt, with errors.
+
+        Parameters
+        ----------
+        grain : {"sentences", "passages"}, default="passages"
+            The parts. A feature counts for the part in which it begins.
+
+        Returns
+        -------
+        TokenMatrix
+            One column per part.
+        """
+        places = cut(self.text, grain, 0, len(self.text))
+        groups = [[i for i, span in enumerate(self.spans) if a <= span.start < b] for a, b in places]
+        kept = [(number, group) for number, group in enumerate(groups, start=1) if group]
+        return self.combined([group for _, group in kept], [f"{grain[:-1]} {number}" for number, _ in kept])
+
+    def drill(
+        self, feature: int | str, into: str | Sequence[object] | None = None, budget: int | None = None
+    ) -> Generation:
+        """Split one feature into its parts and keep the others whole, at a fraction of the cost.
+
+        Coalition values that are known stay known: those in which the feature is wholly there or wholly absent.
+
+        Parameters
+        ----------
+        feature : int or str
+            The feature, by number or name.
+        into : {"sentences", "words", "passages"} or list of (start, stop, name), optional
+            Its parts; by default sentences, or words if it has one sentence.
+        budget : int, optional
+            The forwards at most; by default a third of what this generation may cost.
+
+        Returns
+        -------
+        Generation
+            The same answer, with the parts in the place of the feature.
+        """
+        if self._deeper is None:
+            raise GralisError(
+                "This generation was loaded from a file, so there is no model to drill with; explain again."
+            )
+        number = self._number(feature)
+        parts = self._parts(self.spans[number], into)
+        return self._deeper((*self.spans[:number], *parts, *self.spans[number + 1 :]), self, budget)
+
+    def _number(self, feature: int | str) -> int:
+        if isinstance(feature, str) and feature in self.names:
+            return self.names.index(feature)
+        if isinstance(feature, int | np.integer) and 0 <= int(feature) < len(self.names):
+            return int(feature)
+        allowed = f"a number below {len(self.names)} or one of {', '.join(map(repr, self.names[:6]))}"
+        raise bad("feature", "drill", allowed, repr(feature))
+
+    def _parts(self, span: Span, into: str | Sequence[object] | None) -> tuple[Span, ...]:
+        if into is not None and not isinstance(into, str):
+            return tuple(part if isinstance(part, Span) else Span(*part) for part in into)  # type: ignore[misc]
+        if into is not None and into not in GRAINS[1:]:
+            raise bad("into", "drill", f"one of {', '.join(map(repr, GRAINS[1:]))}, or a list of spans", repr(into))
+        for grain in _INTO if into is None else (into,):
+            parts = within(self.text, span, grain)
+            if len(parts) > 1:
+                return parts
+        raise GralisError(f"The feature {span.name!r} cannot be split any further; it is a single {into or 'word'}.")
+
+    def plot(self, level: float = 0.95, ax: Any = None) -> Any:
+        """The matrix as a matplotlib figure: red for, blue against, a dot where the interval excludes zero.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The level of the intervals, for the whole matrix together.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from gralis.text.generation_picture import draw
+
+        return draw(self, level, ax)
+
+    def report(self, path: str | Path, *, title: str | None = None) -> Path:
+        """Write one HTML file that needs no network: the answer's tokens to click, the prompt in colour, the matrix.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        title : str, optional
+            The title of the page.
+
+        Returns
+        -------
+        Path
+            The path that was written.
+        """
+        from gralis.text.generation_page import page
+
+        target = Path(path)
+        target.write_text(page(self, title), encoding="utf-8")
+        return target
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything but the model to one file; `gralis.text.load` reads it back.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The path that was written.
+        """
+        about = {
+            "kind": "generation",
+            "tokens": self.tokens,
+            "text": self.text,
+            "spans": [[span.start, span.stop, span.name] for span in self.spans],
+            "answer": self.answer,
+            "score": self.score,
+        }
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("generation.json", json.dumps(about))
+            for number, explanation in enumerate([self.total, *self.each]):
+                archive.writestr(f"{number}.gralis", to_bytes(explanation))
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        from gralis.text.generation_page import snippet
+
+        return snippet(self)
+
+    def __repr__(self) -> str:
+        total, cost = self.total, self.cost
+        what = f"{len(self.tokens)} tokens from {len(self.names)} features, {self.score}, {self.method}"
+        spent = f"{cost.n_forwards} forwards" + (f", {cost.n_gradients} gradients" if cost.n_gradients else "")
+        ends = f"{total.f_x:.4g} with the whole prompt, {total.f_baseline:.4g} without its features"
+        lines = [f"GRALIS generation: {what}", f"answer: {self.answer.strip()!r}", f"score: {ends}; {spent}", ""]
+        whole = TokenMatrix(("whole answer", *self.tokens), self.names, (total.estimate, *self.estimates))
+        lines += whole._table()
+        return "\n".join([*lines, *(f"doubt: {sentence}" for sentence in self.doubts)])
+
+
+def load(path: str | Path) -> Generation:
+    """The generation in a file, as it was saved, without the model.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `Generation.save` wrote.
+
+    Returns
+    -------
+    Generation
+    """
+    try:
+        archive = zipfile.ZipFile(path)
+        about = json.loads(archive.read("generation.json"))
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise bad("path", "text.load", "a file that Generation.save wrote", f"{path} ({error})") from None
+    with archive:
+        explanations = [from_bytes(archive.read(f"{number}.gralis")) for number in range(len(about["tokens"]) + 1)]
+    spans = [Span(int(a), int(b), name) for a, b, name in about["spans"]]
+    return Generation.of(explanations, about["tokens"], about["text"], spans, about["answer"], about["score"])

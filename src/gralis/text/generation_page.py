@@ -1,0 +1,206 @@
+"""The page of a generation: click a token of the answer, and the prompt shows in colour what made it.
+
+The page has no script. Every token is a radio button, and its panel shows while it is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+import numpy as np
+
+from gralis.arrays import Array
+from gralis.errors import GralisError
+from gralis.results.explanation import Explanation
+from gralis.text.generation import Generation
+from gralis.views.html_parts import document, figures, html_table, number
+from gralis.views.tokens import INK, colours, pieces
+
+__all__ = ["page", "snippet"]
+
+_MOST_CHARACTERS = 12_000_000  # of coloured prompts in one page
+_BLOCK = 60  # characters from which a feature stands as a block of its own
+_LEVEL = 0.95
+_STYLE = f"""
+.answer {{ display: flex; flex-wrap: wrap; gap: 6px; margin: 14px 0 22px; }}
+.pick {{ position: absolute; opacity: 0; pointer-events: none; }}
+.answer label {{ padding: 3px 9px; border: 1px solid var(--line); border-radius: 7px; }}
+.answer label {{ cursor: pointer; white-space: pre; }}
+.answer label:hover {{ border-color: var(--soft); }}
+.panel {{ display: none; margin: 0; padding: 0; }}
+.prompt {{ white-space: pre-wrap; overflow-wrap: anywhere; padding: 16px 20px; line-height: 1.75; }}
+.prompt {{ max-height: 70vh; overflow: auto; }}
+.prompt mark {{ color: {INK}; border-radius: 3px; padding: 1px 2px; }}
+.prompt mark.block {{ display: inline-block; width: 100%; padding: 8px 12px; margin: 2px 0; }}
+.prompt mark.block {{ border-left: 4px solid var(--line); }}
+.prompt mark.sure {{ text-decoration: underline; text-decoration-thickness: 1.5px; text-underline-offset: 3px; }}
+.prompt mark.block.sure {{ text-decoration: none; border-left-color: {INK}; }}
+.matrix td {{ color: {INK}; text-align: right; font-variant-numeric: tabular-nums; }}
+.matrix td.sure {{ font-weight: 700; }}
+.matrix th:first-child {{ position: sticky; left: 0; background: var(--paper); text-align: left; white-space: pre; }}
+"""
+
+
+def page(generation: Generation, title: str | None = None) -> str:
+    """The whole page as HTML; nothing is fetched and nothing runs."""
+    g = generation
+    titles = ["whole answer", *g.tokens]
+    if len(titles) * max(len(g.text), 1) > _MOST_CHARACTERS:
+        raise GralisError(
+            f"A page with {len(titles)} copies of a prompt of {len(g.text)} characters would be too large; explain "
+            f"fewer tokens, or use to_frame()."
+        )
+    rows = [g.total, *g.each]
+    matrix, half = np.stack([e.values for e in rows]), np.vstack([g.total.half_widths(_LEVEL), g.half_widths(_LEVEL)])
+    largest = float(np.abs(matrix[1:]).max(initial=0.0))
+    radios = "".join(
+        f'<input class="pick" type="radio" name="token" id="t{k}"{" checked" if k == 0 else ""}>'
+        for k in range(len(rows))
+    )
+    labels = "".join(
+        f'<label for="t{k}" title="{escape(_score(e))}">{escape(name)}</label>'
+        for k, (name, e) in enumerate(zip(titles, rows, strict=True))
+    )
+    panels = "".join(
+        f'<section class="panel" id="p{k}">{_panel(g, name, e, matrix[k], half[k], largest if k else None)}</section>'
+        for k, (name, e) in enumerate(zip(titles, rows, strict=True))
+    )
+    shown = "".join(
+        f"#t{k}:checked~#p{k}{{display:block}}"
+        f"#t{k}:checked~.answer label[for=t{k}]{{background:var(--ink);color:var(--paper)}}"
+        f"#t{k}:focus-visible~.answer label[for=t{k}]{{outline:2.5px solid var(--accent)}}"
+        for k in range(len(rows))
+    )
+    heading = title or "Which part of the prompt made it say that?"
+    facts = {
+        "tokens": str(len(g.tokens)),
+        "features": str(len(g.names)),
+        f"{_score_name(g)} of the answer": number(g.total.f_x, 4),
+        "without the features": number(g.total.f_baseline, 4),
+        "forwards": str(g.cost.n_forwards),
+    }
+    body = (
+        f'<div class="top"><p class="overline">gralis</p><h1>{escape(heading)}</h1>'
+        f'<div class="summary">{_summary(g)}</div>{figures(facts)}{_doubts(g)}</div>'
+        f'<main><section><h2>The answer</h2><p class="about">Choose a token; the prompt below shows what made it.</p>'
+        f'{radios}<div class="answer">{labels}</div>{panels}</section>'
+        f"<section><h2>Everything at once</h2>{_about(g)}{_matrix(g, matrix, half, largest)}</section></main>"
+    )
+    style = files("gralis.report").joinpath("page.css").read_text(encoding="utf-8").strip() + _STYLE + shown
+    return document(heading, style, body)
+
+
+def snippet(generation: Generation) -> str:
+    """What a notebook shows: the prompt coloured for the whole answer, and the matrix. Styles are inline."""
+    g = generation
+    matrix, half = np.stack([e.values for e in [g.total, *g.each]]), np.vstack([g.total.half_widths(), g.half_widths()])
+    shades, sure = colours(matrix[0]), _sure(matrix[0], half[0])
+    spans = "".join(
+        escape(part)
+        if i is None
+        else f'<span style="background:{shades[i]};color:{INK};{_line(sure[i])}" '
+        f'title="{escape(_cell(g.names[i], matrix[0, i], half[0, i]))}">{escape(part)}</span>'
+        for i, part in pieces(g.total.features)
+    )
+    largest = float(np.abs(matrix[1:]).max(initial=0.0))
+    table = _matrix(g, matrix, half, largest)
+    return (
+        '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.6">'
+        f'<div><b>{escape(g.answer.strip())}</b></div><p style="white-space:pre-wrap">{spans}</p>{table}</div>'
+    )
+
+
+def _panel(g: Generation, name: str, e: Explanation, values: Array, half: Array, largest: float | None) -> str:
+    """The prompt in the colours of one token, and its numbers."""
+    shades, sure = _shades(values, largest), _sure(values, half)
+    shown = []
+    for i, part in pieces(e.features):
+        if i is None:
+            shown.append(escape(part))
+            continue
+        block = len(part) >= _BLOCK or "\n" in part or e.features.meta.get("grain") == "passages"
+        kind = " ".join(word for word, is_so in (("block", block), ("sure", sure[i])) if is_so)
+        title = escape(_cell(g.names[i], values[i], half[i]))
+        shown.append(f'<mark class="{kind}" style="background:{shades[i]}" title="{title}">{escape(part)}</mark>')
+    order = np.argsort(-np.abs(values), kind="stable")[:12]
+    lines = [(g.names[i], float(values[i]), _error(half[i]), "yes" if sure[i] else "no") for i in order]
+    table = html_table(["feature", "contribution", "±", "away from 0"], lines)
+    about = f'<h3>{escape(name)}</h3><p class="about">{escape(_score(e))}</p>'
+    return f'{about}<div class="prompt card">{"".join(shown)}</div>{table}'
+
+
+def _matrix(g: Generation, matrix: Array, half: Array, largest: float) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in g.names)
+    lines = []
+    for k, name in enumerate(["whole answer", *g.tokens]):
+        shades, sure = _shades(matrix[k], largest if k else None), _sure(matrix[k], half[k])
+        cells = "".join(
+            f'<td{" class=sure" if sure[i] else ""} style="background:{shades[i]};color:{INK}" '
+            f'title="{escape(_cell(g.names[i], matrix[k, i], half[k, i]))}">{number(float(matrix[k, i]), 2)}</td>'
+            for i in range(len(g.names))
+        )
+        lines.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
+    return (
+        f'<div class="scroll"><table class="matrix"><thead><tr><th></th>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _summary(g: Generation) -> str:
+    """Two sentences: the answer, and the feature that counts most."""
+    values, half = g.total.values, g.total.half_widths(_LEVEL)
+    best = int(np.argmax(np.abs(values)))
+    sure = "its interval excludes zero" if _sure(values, half)[best] else "its interval includes zero"
+    verb = "raised" if values[best] > 0 else "lowered"
+    return (
+        f"<p>The answer is <b>{escape(g.answer.strip())}</b>.</p><p>Most of all, <b>{escape(g.names[best])}</b> "
+        f"{verb} the {escape(_score_name(g))} of this answer, by {number(abs(float(values[best])))}; {sure}.</p>"
+    )
+
+
+def _about(g: Generation) -> str:
+    return (
+        f'<p class="about">{escape(g.method)} in {escape(_score_name(g))}. Red raises, blue lowers. Bold numbers, '
+        f"underlined words and blocks with a dark edge have intervals that exclude zero; the intervals of all tokens hold "
+        f"together at {_LEVEL:.0%}.</p>"
+    )
+
+
+def _doubts(g: Generation) -> str:
+    if not g.doubts:
+        return ""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in g.doubts)
+    return f'<div class="doubts" role="note"><h2>Doubts about these numbers</h2><ul>{items}</ul></div>'
+
+
+def _shades(values: Array, largest: float | None) -> list[str]:
+    """The colours of values on the scale of `largest`, or on their own."""
+    if not largest:
+        return colours(values)
+    return colours(np.append(values, largest))[:-1]
+
+
+def _sure(values: Array, half: Array) -> Sequence[bool]:
+    return [bool(each) for each in np.abs(values) > np.where(np.isfinite(half), half, np.inf)]
+
+
+def _score_name(g: Generation) -> str:
+    return g.score.replace("logprob", "log-probability")
+
+
+def _line(sure: bool) -> str:
+    return f"text-decoration:{'underline' if sure else 'none'}"
+
+
+def _score(e: Explanation) -> str:
+    return f"{e.f_x:.4g} with the whole prompt, {e.f_baseline:.4g} without its features"
+
+
+def _cell(name: str, value: float, half: float) -> str:
+    return f"{name}: {value:.3g} ± {_error(half)}"
+
+
+def _error(half: float) -> str:
+    return "unknown" if not np.isfinite(half) else f"{half:.2g}"

@@ -1,0 +1,241 @@
+"""text.explain_generation: the matrix against enumeration, drill against the fine grain, pages and files."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from math import factorial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from gralis import GralisError
+from gralis.text import Generation, explain_generation, fill, load
+from text_models import WORDS, network, tokenizer, tokenizer_of
+
+PROMPT = (
+    "Paris is red . the film was good .\n\nLyon is blue . the book was bad .\n\nthe key is green . he said it .\n\n"
+    "where is the key ?"
+)
+ANSWER = " Paris is red"
+
+
+def log_probabilities(model: nn.Module, prompt: list[int], answer: list[int]) -> np.ndarray:
+    """log p of every token of the answer, straight from the model."""
+    with torch.no_grad():
+        if model.config.is_encoder_decoder:
+            start = torch.tensor([[0, *answer[:-1]]])
+            logits = model(input_ids=torch.tensor([prompt]), decoder_input_ids=start).logits[0]
+        else:
+            logits = model(input_ids=torch.tensor([prompt + answer])).logits[0, len(prompt) - 1 : -1]
+    return torch.log_softmax(logits, -1)[torch.arange(len(answer)), torch.tensor(answer)].numpy()
+
+
+def enumerated(model: nn.Module, pieces: list[list[int]], answer: list[int], absent: int) -> np.ndarray:
+    """Shapley values by their definition, (n_tokens, n_features): every coalition is one prompt of token ids."""
+    n = len(pieces)
+    value = {
+        members: log_probabilities(
+            model, [t if k in members else absent for k, piece in enumerate(pieces) for t in piece], answer
+        )
+        for size in range(n + 1)
+        for members in itertools.combinations(range(n), size)
+    }
+    found = np.zeros((len(answer), n))
+    for members, before in value.items():
+        for i in set(range(n)) - set(members):
+            weight = factorial(len(members)) * factorial(n - len(members) - 1) / factorial(n)
+            found[:, i] += weight * (value[tuple(sorted((*members, i)))] - before)
+    return found
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "t5"])
+def test_the_matrix_is_that_of_all_coalitions(family: str) -> None:
+    model, tok = network(family), tokenizer(bos=False)
+    g = explain_generation(model, tok, PROMPT, ANSWER, absent="eos")
+    pieces = [tok(part)["input_ids"] for part in PROMPT.split("\n\n")]
+    answer = tok(ANSWER)["input_ids"]
+    truth = enumerated(model, pieces, answer, tok.eos_token_id)
+    np.testing.assert_allclose(g.values, truth, atol=2e-4 if family == "t5" else 2e-5)
+    np.testing.assert_allclose(g.total.values, truth.sum(0), atol=5e-4 if family == "t5" else 5e-5)
+    np.testing.assert_allclose(g.scores, log_probabilities(model, list(itertools.chain(*pieces)), answer), atol=1e-4)
+    assert g.exact
+    assert g.tokens == ("Paris", "is", "red")
+    assert g.names == ("passage 1", "passage 2", "passage 3", "passage 4")
+    assert g.cost.n_forwards == 16
+
+
+def test_the_model_writes_the_answer_by_itself() -> None:
+    model, tok = network("gpt2"), tokenizer(bos=False)
+    g = explain_generation(model, tok, PROMPT, max_new_tokens=4)
+    ids = tok(PROMPT)["input_ids"]
+    written: list[int] = []
+    for _ in range(4):
+        with torch.no_grad():
+            written.append(int(model(input_ids=torch.tensor([ids + written])).logits[0, -1].argmax()))
+    assert list(g.tokens) == tok.convert_ids_to_tokens(written)
+
+
+def test_logits_and_an_alternative_are_other_scores() -> None:
+    model, tok = network("gpt2"), tokenizer(bos=False)
+    prompt = tok(PROMPT)["input_ids"]
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([prompt])).logits[0, -1]
+    paris, lyon = tok.convert_tokens_to_ids(["Paris", "Lyon"])
+    raw = explain_generation(model, tok, PROMPT, " Paris", score="logit")
+    assert raw.total.f_x == pytest.approx(logits[paris].item(), abs=1e-4)
+    why = explain_generation(model, tok, PROMPT, " Paris", alternative=" Lyon")
+    assert why.total.f_x == pytest.approx((logits[paris] - logits[lyon]).item(), abs=1e-4)
+    assert why.tokens == ("Paris | Lyon",)
+    longer = explain_generation(model, tok, PROMPT, " Paris is", alternative=" Lyon")
+    ours, theirs = (
+        log_probabilities(model, prompt, tok(answer)["input_ids"]).sum() for answer in (" Paris is", " Lyon")
+    )
+    assert longer.total.f_x == pytest.approx(ours - theirs, abs=1e-4)
+    np.testing.assert_allclose(longer.values.sum(0), longer.total.values, atol=1e-5)
+
+
+def test_removed_passages_are_a_shorter_prompt() -> None:
+    model, tok = network("llama"), tokenizer(bos=False)
+    slots = {"context": ["Paris is red .", "Lyon is blue ."], "ask": "where ?"}
+    prompt = fill("passage : {context} question : {ask} answer :", slots, separator=" ")
+    for absent, without in (("removed", "passage : question : answer :"), ("hidden", None)):
+        g = explain_generation(model, tok, prompt, " Paris is", absent=absent)
+        answer = tok(" Paris is")["input_ids"]
+        rows = g[1].ledger.kept_rows
+        if without is not None:
+            assert g[1].f_baseline == pytest.approx(
+                log_probabilities(model, tok(without)["input_ids"], answer)[1], abs=1e-4
+            )
+            both = tok("passage : Lyon is blue . question : answer :")["input_ids"]
+        else:  # the mask hides the tokens, and the others keep their positions
+            ids = tok(prompt.text)["input_ids"]
+            seen = [0 if k in (2, 3, 4, 5, 12, 13) else 1 for k in range(len(ids))]
+            with torch.no_grad():
+                places = torch.arange(len(ids) + 2)[None]
+                mask = torch.tensor([[*seen, 1, 1]])
+                logits = model(input_ids=torch.tensor([ids + answer]), attention_mask=mask, position_ids=places).logits
+            expected = torch.log_softmax(logits[0, -2], -1)[answer[1]].item()
+        place = int(np.flatnonzero((rows.masks == [False, True, False]).all(1))[0])
+        found = rows.value[place] + g[1].f_baseline
+        if without is not None:
+            expected = log_probabilities(model, both, answer)[1]
+        assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_turns_of_a_conversation_are_features_and_role_marks_are_not() -> None:
+    tok = tokenizer_of([*WORDS, "user", "assistant"], bos=False, chat=True)
+    turns = [{"role": "user", "content": "the key is red ."}, {"role": "assistant", "content": "very good ."}]
+    model = network("gpt2")
+    model.resize_token_embeddings(len(tok))
+    g = explain_generation(model, tok, [*turns, {"role": "user", "content": "where is it ?"}], " red")
+    assert g.names == ("user 1", "assistant 2", "user 3")
+    assert "<eos>" not in "".join(span.of(g.text) for span in g.spans)
+
+
+def test_drill_splits_one_passage_and_agrees_with_the_fine_grain_from_the_start() -> None:
+    model, tok = network("gpt2"), tokenizer(bos=False)
+    coarse = explain_generation(model, tok, PROMPT, ANSWER)
+    deep = coarse.drill("passage 1")
+    assert [span.of(PROMPT) for span in deep.spans[:2]] == ["Paris is red .", "the film was good ."]
+    assert deep.names[2:] == coarse.names[1:]
+    start = explain_generation(model, tok, PROMPT, ANSWER, features=[span.of(PROMPT) for span in deep.spans])
+    np.testing.assert_allclose(deep.values, start.values, atol=1e-6)
+    assert deep.cost.n_forwards == 18  # the 16 coalitions of whole passages are known; two ends are evaluated again
+    assert start.cost.n_forwards == 32
+    words = coarse.drill(3)
+    assert [span.of(PROMPT) for span in words.spans[3:]] == ["where", "is", "the", "key", "?"]
+    with pytest.raises(GralisError, match="cannot be split any further"):
+        words.drill(words.names[-1])
+    with pytest.raises(GralisError, match="a number below 4"):
+        coarse.drill("passage 9")
+    with pytest.raises(GralisError, match="one of 'words'"):
+        coarse.drill(0, into="letters")
+
+
+def test_many_tokens_share_one_process_and_their_values_add_up() -> None:
+    """Sampled: 12 features, 9 tokens; the whole answer is the sum of its tokens, and errors are honest."""
+    model, tok = network("llama"), tokenizer(bos=False)
+    prompt = "the film was good and the book was very bad but it"
+    answer = " is red . Paris is the key of Lyon"
+    sampled = explain_generation(model, tok, prompt, answer, features="words", budget=200)
+    truth = explain_generation(model, tok, prompt, answer, features="words", budget=None)
+    assert truth.exact
+    assert not sampled.exact
+    np.testing.assert_allclose(sampled.values.sum(0), sampled.total.values, atol=1e-5)
+    low, high = np.moveaxis(sampled.interval(), -1, 0)
+    assert ((low <= truth.values) & (truth.values <= high)).all()
+    assert np.median(sampled.half_widths()) < 0.5 * np.abs(truth.values).max()
+    alone = np.stack([one.half_widths() for one in sampled.each])
+    assert (sampled.half_widths() > alone).all()  # the whole matrix together is more than each row by itself
+
+
+def test_a_plan_with_rays_gives_phi_of_every_token() -> None:
+    model, tok = network("gpt2"), tokenizer(bos=False)
+    g = explain_generation(model, tok, PROMPT, " Paris is", plan="shared", budget=1500)
+    assert g.cost.n_gradients > 0
+    assert g.total.residual.observed.value == pytest.approx(g.total.delta - g.total.values.sum())
+    assert "rays" in g.method
+
+
+def test_sums_tables_and_files(tmp_path: Path) -> None:
+    model, tok = network("gpt2"), tokenizer(bos=False)
+    g = explain_generation(model, tok, PROMPT, ANSWER, features="sentences")
+    assert g.values.shape == (3, 7)
+    parts = g.sums("passages")
+    assert parts.names == ("passage 1", "passage 2", "passage 3", "passage 4")
+    np.testing.assert_allclose(parts.values[:, 0], g.values[:, :2].sum(1))
+    frame = g.to_frame()
+    assert list(frame.columns) == ["token", "position", "feature", "value", "stderr", "low", "high"]
+    assert len(frame) == 21
+    again = load(g.save(tmp_path / "why.zip"))
+    assert isinstance(again, Generation)
+    np.testing.assert_array_equal(again.values, g.values)
+    np.testing.assert_array_equal(again.interval(), g.interval())
+    assert repr(again) == repr(g)
+    with pytest.raises(GralisError, match="loaded from a file"):
+        again.drill(0)
+    with pytest.raises(GralisError, match=r"that Generation\.save wrote"):
+        load(tmp_path / "nothing.zip")
+
+
+def test_the_page_has_every_token_and_escapes_the_prompt(tmp_path: Path) -> None:
+    tok = tokenizer_of([*WORDS, "<b>"], bos=False)
+    model = network("gpt2")
+    model.resize_token_embeddings(len(tok))
+    prompt = "the key is <b> .\n\nwhere is it ?"
+    g = explain_generation(model, tok, prompt, " red key")
+    page = g.report(tmp_path / "why.html").read_text(encoding="utf-8")
+    assert page.count('type="radio"') == 3
+    assert "<b> ." not in page
+    assert page.count("&lt;b&gt; .</mark>") == 3
+    assert not re.search(r"<script|https?://|src=", page)
+    assert "&lt;b&gt;" in g._repr_html_()
+    figure = g.plot()
+    assert figure.axes[0].images[0].get_array().shape == (2, 2)
+
+
+SENTENCES: list[tuple[dict[str, Any], str]] = [
+    ({"prompt": ""}, "The 'prompt' parameter of text.explain_generation must be a text with at least one word"),
+    ({"prompt": "the film " * 60}, "context window of this GPT2LMHeadModel holds 96"),
+    ({"prompt": "the film " * 47}, "The prompt and the answer have 97 tokens"),
+    ({"continuation": "is red"}, "does not tokenise cleanly after the prompt"),
+    ({"continuation": " "}, "None, a text with at least one word"),
+    ({"continuation": []}, "or a list of token ids"),
+    ({"model": nn.Linear(2, 2)}, "without input embeddings"),
+    ({"score": "perplexity"}, "'logprob'"),
+    ({"absent": "removed"}, "Keep a fixed part"),
+    ({"max_new_tokens": 0, "continuation": None}, "max_new_tokens"),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), SENTENCES)
+def test_bad_input_is_one_sentence(change: dict[str, Any], sentence: str) -> None:
+    base = {"model": network("gpt2"), "tokenizer": tokenizer(bos=False), "prompt": "where is the key"}
+    with pytest.raises(GralisError) as raised:
+        explain_generation(**{**base, "continuation": " Paris is red", **change})  # type: ignore[arg-type]
+    assert sentence in str(raised.value)
