@@ -163,8 +163,8 @@ def _summary(g: Generation) -> str:
 def _about(g: Generation) -> str:
     return (
         f'<p class="about">{escape(g.method)} in {escape(_score_name(g))}. Red raises, blue lowers. Bold numbers, '
-        f"underlined words and blocks with a dark edge have intervals that exclude zero; the intervals of all tokens hold "
-        f"together at {_LEVEL:.0%}.</p>"
+        f"underlined words and blocks with a dark edge have intervals that exclude zero; the intervals of all "
+        f"tokens hold together at {_LEVEL:.0%}.</p>"
     )
 
 
