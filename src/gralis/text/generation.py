@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from gralis.errors import GralisError, bad
-from gralis.evaluation.cost import Cost
 from gralis.files.archive import from_bytes, to_bytes
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
+from gralis.text.explained_answer import ExplainedAnswer
 from gralis.text.spans import GRAINS, Span, cut, within
 from gralis.text.token_matrix import TokenMatrix
 
@@ -28,7 +28,7 @@ _INTO = ("sentences", "words")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Generation(TokenMatrix):
+class Generation(ExplainedAnswer):
     """How much every feature of a prompt contributed to every token of an answer, and to the answer as a whole.
 
     `values[t, i]` is the contribution of feature i to the score of token t, its log-probability unless another score
@@ -57,12 +57,6 @@ class Generation(TokenMatrix):
         What was explained: "logprob", "logit", or either of them against an alternative.
     """
 
-    text: str
-    spans: tuple[Span, ...]
-    total: Explanation
-    each: Explanations
-    answer: str
-    score: str = "logprob"
     _deeper: Deeper | None = None
 
     @staticmethod
@@ -87,7 +81,7 @@ class Generation(TokenMatrix):
             Explanations(tuple(each), tuple(tokens)),
             answer,
             score,
-            deeper,
+            _deeper=deeper,
         )
 
     def __getitem__(self, token: int) -> Explanation:
@@ -96,26 +90,6 @@ class Generation(TokenMatrix):
 
     def __len__(self) -> int:
         return len(self.tokens)
-
-    @property
-    def scores(self) -> Any:
-        """The score of every token with the whole prompt, (n_tokens,)."""
-        return self.each.f_x
-
-    @property
-    def cost(self) -> Cost:
-        """What all numbers cost together; one forward serves every token."""
-        return self.total.cost
-
-    @property
-    def method(self) -> str:
-        """The estimator that made the values."""
-        return self.total.method
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """Why the intervals may not hold, in sentences."""
-        return tuple(dict.fromkeys([*self.total.doubts, *self.each.doubts]))
 
     def sums(self, grain: str = "passages") -> TokenMatrix:
         """The sums of the values over larger parts of the prompt, with errors.

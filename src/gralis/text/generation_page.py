@@ -14,7 +14,7 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
-from gralis.text.generation import Generation
+from gralis.text.explained_answer import ExplainedAnswer
 from gralis.views.html_parts import document, figures, html_table, number
 from gralis.views.tokens import INK, colours, pieces
 
@@ -43,7 +43,7 @@ _STYLE = f"""
 """
 
 
-def page(generation: Generation, title: str | None = None) -> str:
+def page(generation: ExplainedAnswer, title: str | None = None) -> str:
     """The whole page as HTML; nothing is fetched and nothing runs."""
     g = generation
     titles = ["whole answer", *g.tokens]
@@ -92,7 +92,7 @@ def page(generation: Generation, title: str | None = None) -> str:
     return document(heading, style, body)
 
 
-def snippet(generation: Generation) -> str:
+def snippet(generation: ExplainedAnswer) -> str:
     """What a notebook shows: the prompt coloured for the whole answer, and the matrix. Styles are inline."""
     g = generation
     matrix, half = np.stack([e.values for e in [g.total, *g.each]]), np.vstack([g.total.half_widths(), g.half_widths()])
@@ -112,7 +112,7 @@ def snippet(generation: Generation) -> str:
     )
 
 
-def _panel(g: Generation, name: str, e: Explanation, values: Array, half: Array, largest: float | None) -> str:
+def _panel(g: ExplainedAnswer, name: str, e: Explanation, values: Array, half: Array, largest: float | None) -> str:
     """The prompt in the colours of one token, and its numbers."""
     shades, sure = _shades(values, largest), _sure(values, half)
     shown = []
@@ -131,7 +131,7 @@ def _panel(g: Generation, name: str, e: Explanation, values: Array, half: Array,
     return f'{about}<div class="prompt card">{"".join(shown)}</div>{table}'
 
 
-def _matrix(g: Generation, matrix: Array, half: Array, largest: float) -> str:
+def _matrix(g: ExplainedAnswer, matrix: Array, half: Array, largest: float) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in g.names)
     lines = []
     for k, name in enumerate(["whole answer", *g.tokens]):
@@ -148,7 +148,7 @@ def _matrix(g: Generation, matrix: Array, half: Array, largest: float) -> str:
     )
 
 
-def _summary(g: Generation) -> str:
+def _summary(g: ExplainedAnswer) -> str:
     """Two sentences: the answer, and the feature that counts most."""
     values, half = g.total.values, g.total.half_widths(_LEVEL)
     best = int(np.argmax(np.abs(values)))
@@ -160,7 +160,7 @@ def _summary(g: Generation) -> str:
     )
 
 
-def _about(g: Generation) -> str:
+def _about(g: ExplainedAnswer) -> str:
     return (
         f'<p class="about">{escape(g.method)} in {escape(_score_name(g))}. Red raises, blue lowers. Bold numbers, '
         f"underlined words and blocks with a dark edge have intervals that exclude zero; the intervals of all "
@@ -168,7 +168,7 @@ def _about(g: Generation) -> str:
     )
 
 
-def _doubts(g: Generation) -> str:
+def _doubts(g: ExplainedAnswer) -> str:
     if not g.doubts:
         return ""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in g.doubts)
@@ -186,7 +186,7 @@ def _sure(values: Array, half: Array) -> Sequence[bool]:
     return [bool(each) for each in np.abs(values) > np.where(np.isfinite(half), half, np.inf)]
 
 
-def _score_name(g: Generation) -> str:
+def _score_name(g: ExplainedAnswer) -> str:
     return g.score.replace("logprob", "log-probability")
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from gralis.checks import probability
-from gralis.text.generation import Generation
+from gralis.text.explained_answer import ExplainedAnswer
 from gralis.views.colours import DIVERGING, INK
 
 __all__ = ["draw"]
 
 
-def draw(generation: Generation, level: float, ax: Any = None) -> Any:
+def draw(generation: ExplainedAnswer, level: float, ax: Any = None) -> Any:
     """Tokens down, features across; a dot marks an interval that excludes zero."""
     import matplotlib.pyplot as plt
 
