@@ -3,7 +3,7 @@
 explain_run        explains one input after the other for `gralis explain`
 inputs             pictures and rows as inputs; tables: rows from files
 target_choice      which output is explained
-model              a model from its name or file; exported_program: a .pt2 file, screened before it is loaded
+model              a model from its name or file; exported_program: a .pt2 file, which needs --allow-pickle
 options            options that several commands share; config: gralis.toml
 printing           results as a table or as JSON; output: the files that are written
 messages           sentences on standard error; exit_codes: how a command ends

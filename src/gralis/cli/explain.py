@@ -28,7 +28,7 @@ EXAMPLES = (
     ("another class, with its name", "gralis explain photo.jpg --model net.py:build --target 1 --labels names.txt"),
     ("your weights, your input size", "gralis explain photo.jpg --model net.py:build --weights net.pt --size 32"),
     ("until every error is below 5%", "gralis explain photo.jpg other.png --model net.py:build --tolerance 0.05"),
-    ("an exported program", "gralis explain photo.jpg --model net.pt2 --segments 20"),
+    ("an exported program", "gralis explain photo.jpg --model net.pt2 --allow-pickle"),
     ("a row of a table", "gralis explain --data table.csv --row 2 --drop price --model net.py:rows"),
     ("for another program", "gralis explain photo.jpg --model net.py:build --json"),
 )

@@ -20,7 +20,7 @@ from gralis.models import Model
 
 __all__ = ["load_model", "load_weights"]
 
-_FORMS = "pkg.module:factory, file.py:factory, or a file .pt2 made by torch.export.save"
+_FORMS = "pkg.module:factory, file.py:factory, or a file .pt2 made by torch.export.save (with --allow-pickle)"
 
 
 def load_model(name: str, weights: Path | None = None, *, allow_pickle: bool = False) -> Any:

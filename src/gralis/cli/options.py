@@ -24,9 +24,11 @@ method, run = partial(typer.Option, rich_help_panel="Method"), partial(typer.Opt
 
 _MODEL = (
     "The model: pkg.module:factory or file.py:factory (a function without arguments that returns it), or a file.pt2 "
-    "made by torch.export."
+    "made by torch.export, which needs --allow-pickle."
 )
-_PICKLE = "Allow files that can run any code when they are loaded, such as pickled models. gralis.toml cannot set it."
+_PICKLE = (
+    "Allow files that can run any code when they are loaded: pickled models and .pt2 programs. gralis.toml cannot set it."
+)
 _CONFIG = (
     "Read options from this TOML file. The default is gralis.toml, if it is in this folder. The command line takes "
     "precedence."
