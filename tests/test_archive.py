@@ -20,6 +20,7 @@ from gralis.files.archive import load, save
 from gralis.kernels import Gaussian, MaskKernel, SizeKernel, TableOfSizes, Uniform, UnsavedKernel
 from gralis.ledger import FoldedLedger
 from gralis.results.explanation import Explanation
+from gralis.storage import container
 from gralis.storage.container import write_arrays
 
 N = 6
@@ -121,7 +122,8 @@ def test_saving_a_loaded_explanation_over_its_own_file_changes_no_byte(tmp_path)
     assert same_bits(load(path).ledger.gradient, loaded.ledger.gradient)
 
 
-def test_the_ledger_stays_on_disk_and_the_rest_is_ones_own(tmp_path) -> None:
+def test_the_ledger_of_a_large_file_stays_on_disk_and_the_rest_is_ones_own(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(container, "_WHOLE", 0)
     after = load(an_explanation().save(tmp_path / "why.gralis"))
     assert isinstance(after.ledger.gradient, np.memmap)
     after.values[0] = 7.0

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from gralis.errors import GralisError
+from gralis.storage import container
 from gralis.storage.container import SCHEMA, read_arrays, write_arrays
 
 ARRAYS = {
@@ -98,7 +99,28 @@ def test_a_compressed_file_is_refused_so_a_small_one_cannot_become_a_large_one(p
 # --- mapping ---------------------------------------------------------------------------------------------------------
 
 
-def test_arrays_are_mapped_aligned_and_cannot_be_written_to(path) -> None:
+@pytest.fixture
+def mapped(monkeypatch) -> None:
+    """Every file counts as a large one."""
+    monkeypatch.setattr(container, "_WHOLE", 0)
+
+
+def test_a_small_file_is_read_whole_so_nothing_that_happens_to_it_later_matters(path) -> None:
+    arrays, _ = read_arrays(path, "test")
+    before = {name: np.array(array) for name, array in arrays.items()}
+    content = path.read_bytes()
+    with path.open("r+b") as stream:
+        stream.write(bytes(len(content)))
+        stream.truncate(10)
+    for name, array in arrays.items():
+        assert not isinstance(array, np.memmap)
+        assert array.flags.aligned
+        assert np.array_equal(array, before[name], equal_nan=array.dtype.kind == "f")
+    with pytest.raises(ValueError, match="read-only"):
+        arrays["numbers"][0, 0] = 5.0
+
+
+def test_arrays_of_a_large_file_are_mapped_aligned_and_cannot_be_written_to(path, mapped) -> None:
     arrays, _ = read_arrays(path, "test")
     for name in ("numbers", "masks", "counts", "odd"):
         assert isinstance(arrays[name], np.memmap), name
@@ -108,7 +130,7 @@ def test_arrays_are_mapped_aligned_and_cannot_be_written_to(path) -> None:
         arrays["numbers"][0, 0] = 5.0
 
 
-def test_the_mapping_points_into_the_file_itself(path) -> None:
+def test_the_mapping_points_into_the_file_itself(path, mapped) -> None:
     arrays, _ = read_arrays(path, "test")
     numbers = arrays["numbers"]
     assert isinstance(numbers, np.memmap)
@@ -119,7 +141,7 @@ def test_the_mapping_points_into_the_file_itself(path) -> None:
     assert numbers[0, 0] == 42
 
 
-def test_an_open_mapping_outlives_the_replacement_of_its_file(path) -> None:
+def test_an_open_mapping_outlives_the_replacement_of_its_file(path, mapped) -> None:
     arrays, _ = read_arrays(path, "test")
     write_arrays(path, {"numbers": np.zeros((4, 6))}, META)
     assert same(arrays)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import TypeVar
 
 from gralis.errors import bad
@@ -12,7 +14,7 @@ from gralis.errors import bad
 Choice = TypeVar("Choice")
 Function = TypeVar("Function")
 
-__all__ = ["function", "is_whole", "non_negative", "one_of", "positive", "probability", "several", "whole"]
+__all__ = ["as_path", "function", "is_whole", "non_negative", "one_of", "positive", "probability", "several", "whole"]
 
 
 def is_whole(value: object, least: int | None = None, most: int | None = None) -> bool:
@@ -108,3 +110,19 @@ def _number(
     if not holds(number):
         raise bad(name, owner, allowed, repr(value), advice)
     return number
+
+
+def as_path(value: object, owner: str = "save", name: str = "path") -> Path:
+    """The value as a `Path`, if it can name a file or folder.
+
+    >>> as_path("why.gralis").name
+    'why.gralis'
+    >>> as_path(3, "load")
+    Traceback (most recent call last):
+        ...
+    gralis.errors.GralisError: The 'path' parameter of load must be the path of a file or folder. Got 3 instead.
+    """
+    given = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(given, str) or not given or "\0" in given:
+        raise bad(name, owner, "the path of a file or folder", repr(value)[:200])
+    return Path(given)

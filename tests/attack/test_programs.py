@@ -54,14 +54,18 @@ def with_guard(folder: Path) -> Path:
 
 def with_name(folder: Path) -> Path:
     """An input whose name is an expression, which torch writes into the signature of a function."""
-    name = b'"x=__import__(\'os\').mkdir(\'owned\')"'
+    name = b"\"x=__import__('os').mkdir('owned')\""
     return altered(exported(Linear(), folder / "name.pt2"), lambda old: old.replace(b'"x"', name))
 
 
 def with_operators(folder: Path) -> Path:
     """Operators that are registered and ordinary; together they write to a file."""
     (folder / "precious").write_bytes(b"\1\1\1\1")
-    arguments = {"filename": {"as_string": str(folder / "precious")}, "shared": {"as_bool": True}, "size": {"as_int": 4}}
+    arguments = {
+        "filename": {"as_string": str(folder / "precious")},
+        "shared": {"as_bool": True},
+        "size": {"as_int": 4},
+    }
 
     def change(old: bytes) -> bytes:
         content = json.loads(old)
@@ -85,7 +89,7 @@ def test_no_program_reaches_torch_without_the_option(tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr(torch.export, "load", lambda *_, **__: pytest.fail("torch loads the program"))
-        with pytest.raises(GralisError, match="is a program, which can run any code.*--allow-pickle"):
+        with pytest.raises(GralisError, match=r"is a program, which can run any code.*--allow-pickle"):
             load_model(str(program))
         (tmp_path / "table.csv").write_text("a,b,c\n1,2,3\n")
         for command in (("explain", "--data", "table.csv", "--row", "0"), ("batch", "table.csv", "--out", "results")):

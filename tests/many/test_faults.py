@@ -222,17 +222,18 @@ def test_a_seed_that_was_drawn_is_kept(tmp_path):
 
 
 def test_failures_can_be_tried_again(tmp_path):
-    broken = [True]
+    broken = tmp_path / "broken"  # a file, because a variable of the model would make it another model
+    broken.touch()
 
     def moody(points):
-        if broken[0] and (points[:, 0] > 50).any():
+        if broken.exists() and (points[:, 0] > 50).any():
             raise RuntimeError("not today")
         return points.sum(1)
 
     x = torch.cat([small.inputs()[:4], torch.full((1, 6), 60.0)])
-    options = {"out": tmp_path, "budget": 120, "block_size": 2, "progress": False}
+    options = {"out": tmp_path / "run", "budget": 120, "block_size": 2, "progress": False}
     assert [f.id for f in gralis.explain_many(moody, x, **options).failures] == ["4"]
-    broken[0] = False
+    broken.unlink()
     assert gralis.explain_many(moody, x, **options).n_failures == 1
     assert gralis.explain_many(moody, x, retry=True, **options).n_failures == 0
 

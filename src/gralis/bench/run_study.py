@@ -20,14 +20,18 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from gralis.arrays import parts_of
+from gralis.bench.metric_names import parsed
 from gralis.bench.repeats import digest, fingerprint
 from gralis.bench.store import Store
 from gralis.bench.study import Study, measure
 from gralis.checks import whole
 from gralis.errors import GralisError
+from gralis.faithfulness import METRICS
 from gralis.many.block_worker import reason_of
 from gralis.many.items import PendingItem
 from gralis.many.streams import as_stream
+from gralis.methods import METHODS
+from gralis.models.identity import identity
 from gralis.models.layer import Layer
 from gralis.version import __version__
 
@@ -99,7 +103,8 @@ def run(
         model = _ready(make_model)
         if study.layer is not None:
             Layer.find(model, study.layer)
-        about = {"model": fingerprint(model), "gralis": __version__}
+        code = identity([model, *(METHODS[name] for name in study.methods), *map(_metric, study.metrics)])
+        about = {"model": fingerprint(model), "code": code, "gralis": __version__}
         store = Store(out, {**study.settings(), **stream.settings, **about})
         with store.writing():
             digests = [f"{_digest(item)} {index < study.repeats_on}" for index, item in enumerate(items)]
@@ -128,6 +133,10 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def _metric(name: str) -> object:
+    return METRICS[parsed(name)[0]]
 
 
 def _digest(pending: PendingItem) -> str:

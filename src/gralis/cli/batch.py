@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from gralis.cli import options
 from gralis.cli.exit_codes import BAD, DONE
 from gralis.cli.inputs import baseline_from_text
 from gralis.cli.messages import one_line, say
-from gralis.cli.model import load_model
+from gralis.cli.model import load_model, model_file
 from gralis.cli.options import (
     AllowPickle,
     Config,
@@ -127,9 +127,10 @@ def batch(
             raise GralisError(f"There is no file or folder {inputs}.")
         source = table(inputs, id=id_column, label=label_column, drop=drop or ())
     not_inputs = [*(drop or ()), *(name for name in (id_column, label_column) if name is not None)]
+    network = load_model(model, weights, allow_pickle=allow_pickle)
     results = explain_many(
-        load_model(model, weights, allow_pickle=allow_pickle),
-        source,
+        network,
+        replace(source, settings={**source.settings, **model_file(model)}),
         out=out,
         target=target if target in ("predicted", "label") else parse(target),  # type: ignore[arg-type]
         engine=engine,  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -14,11 +15,12 @@ from gralis.cli import options
 from gralis.cli.exit_codes import BAD, DONE
 from gralis.cli.inputs import baseline_from_text
 from gralis.cli.messages import one_line, say
-from gralis.cli.model import load_model
+from gralis.cli.model import load_model, model_file
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights, method
 from gralis.cli.target_choice import read_class_names
 from gralis.errors import GralisError
 from gralis.many import Pictures, every_picture, read_labels
+from gralis.many.streams import as_stream
 from gralis.storage.json_values import strict
 
 __all__ = ["EXAMPLES", "bench"]
@@ -119,7 +121,9 @@ def bench(
         if takes(metric, "annotation") and "annotation" not in lines[0]:
             raise GralisError(f"{metric} needs a column 'annotation' of the labels: {', '.join(lines[0])} are there.")
     make_model = partial(load_model, model, weights, allow_pickle=allow_pickle)
-    records = run(study, source, make_model, out, workers=workers, progress=False if quiet else None)
+    stream = as_stream(source)
+    stream = replace(stream, settings={**stream.settings, **model_file(model)})
+    records = run(study, stream, make_model, out, workers=workers, progress=False if quiet else None)
     write_tables(records, out, group)
     failed = [record for record in records if "error" in record]
     facts = {"images": str(len(records) - len(failed)), "methods": str(len(study.methods)), "budget": str(budget)}

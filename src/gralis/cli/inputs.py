@@ -78,7 +78,7 @@ class RowInputs:
 
     def _baseline(self) -> Any:
         if self.baseline == _COLUMNS:
-            return self.table.rows.mean(0)
+            return self.table.means
         kind, _, count = self.baseline.partition(":")
         if kind == "sample" and count.isdecimal():
             return sample(self.table.rows, min(int(count), self.table.n_rows))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import pickle
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +20,7 @@ from gralis.cli.exported_program import load_program
 from gralis.errors import GralisError
 from gralis.models import Model
 
-__all__ = ["load_model", "load_weights"]
+__all__ = ["load_model", "load_weights", "model_file"]
 
 _FORMS = "pkg.module:factory, file.py:factory, or a file .pt2 made by torch.export.save (with --allow-pickle)"
 
@@ -39,6 +41,17 @@ def load_model(name: str, weights: Path | None = None, *, allow_pickle: bool = F
             raise GralisError(f"--weights need a torch.nn.Module; {name} gives a {type(model).__name__}.")
         _fill(model, load_weights(_file(weights, "--weights"), allow_pickle=allow_pickle), weights)
     return model.eval() if isinstance(model, nn.Module) else model
+
+
+def model_file(name: str) -> dict[str, str]:
+    """The sha256 of the file that holds the code of --model, as a setting of a run that may be continued later."""
+    place = name.rpartition(":")[0] if Path(name).suffix.lower() != ".pt2" else name
+    path = Path(place)
+    if not path.is_file():
+        with suppress(ImportError, ValueError, AttributeError):
+            spec = importlib.util.find_spec(place)
+            path = Path("" if spec is None or spec.origin is None else spec.origin)
+    return {"model_file": hashlib.sha256(path.read_bytes()).hexdigest()} if path.is_file() else {}
 
 
 def load_weights(path: Path, *, allow_pickle: bool = False) -> dict[str, Any]:

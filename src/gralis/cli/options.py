@@ -27,7 +27,8 @@ _MODEL = (
     "made by torch.export, which needs --allow-pickle."
 )
 _PICKLE = (
-    "Allow files that can run any code when they are loaded: pickled models and .pt2 programs. gralis.toml cannot set it."
+    "Allow files that can run any code when they are loaded: pickled models and .pt2 programs. gralis.toml cannot set "
+    "this."
 )
 _CONFIG = (
     "Read options from this TOML file. The default is gralis.toml, if it is in this folder. The command line takes "

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,22 @@ import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
-from gralis.many.rows import numbers, ragged, read_rows
+from gralis.many.parquet_rows import ParquetRows
+from gralis.many.rows import check_names, is_parquet, numbers, ragged, read_rows
 
 __all__ = ["Table", "read_table"]
+
+_MOST_CELLS = 2**26
 
 
 @dataclass(frozen=True)
 class Table:
-    """The columns that are used, and every row as text or numbers. A row is checked when it is needed."""
+    """The columns that are used, and every row as text or numbers. A row is decoded and checked when it is needed."""
 
     path: Path
     names: tuple[str, ...]
-    cells: tuple[Sequence[Any], ...]  # row by row, in the order of names
+    cells: Sequence[Sequence[Any]]  # row by row, of all columns
+    kept: tuple[int, ...]  # the columns that are used
 
     @property
     def n_rows(self) -> int:
@@ -34,22 +39,43 @@ class Table:
         """One row as numbers; row 0 is the first row below the header."""
         if not 0 <= number < self.n_rows:
             raise GralisError(f"--row must be from 0 to {self.n_rows - 1}, the rows of {self.path}. Got {number}.")
-        return numbers(self.cells[number], self.names, f"{self.path}: row {number}")
+        return self._numbers(number, self.cells[number])
 
     @cached_property
     def rows(self) -> Array:
         """All rows, (n_rows, n_columns)."""
-        return np.stack([self.row(number) for number in range(self.n_rows)])
+        if self.n_rows * len(self.names) > _MOST_CELLS:
+            raise GralisError(
+                f"{self.path} has {self.n_rows} rows of {len(self.names)} columns, too many to be read at once; give a "
+                f"table with fewer rows, or another --baseline."
+            )
+        return np.stack([self._numbers(number, row) for number, row in enumerate(self.cells)])
+
+    @cached_property
+    def means(self) -> Array:
+        """The mean of every column."""
+        rows = (self._numbers(number, row) for number, row in enumerate(self.cells))
+        parts = iter(lambda: list(islice(rows, 1024)), [])
+        return np.asarray(np.sum([np.sum(part, axis=0) for part in parts], axis=0) / self.n_rows)
+
+    def _numbers(self, number: int, row: Sequence[Any]) -> Array:
+        return numbers([row[i] for i in self.kept], self.names, f"{self.path}: row {number}")
 
 
 def read_table(path: Path, drop: Sequence[str] = ()) -> Table:
     """The table without these columns."""
     if not path.is_file():
         raise GralisError(f"--data: there is no file {path}.")
-    names, *rows = read_rows(path)
-    for number, row in enumerate(rows):
-        if wrong := ragged(row, names, f"{path}: row {number}"):
-            raise wrong
+    rows: Sequence[Sequence[Any]]
+    if is_parquet(path):
+        rows = ParquetRows(path, drop)
+        names = rows.names
+        check_names(names, str(path))
+    else:
+        names, *rows = read_rows(path)
+        for number, row in enumerate(rows):
+            if wrong := ragged(row, names, f"{path}: row {number}"):
+                raise wrong
     for name in drop:
         if name not in names:
             close = difflib.get_close_matches(name, names, n=3) or names[:5]
@@ -57,4 +83,4 @@ def read_table(path: Path, drop: Sequence[str] = ()) -> Table:
     kept = [i for i, name in enumerate(names) if name not in drop]
     if not kept or not rows:
         raise GralisError(f"{path} has no {'columns' if not kept else 'rows'} to explain.")
-    return Table(path, tuple(names[i] for i in kept), tuple([row[i] for i in kept] for row in rows))
+    return Table(path, tuple(names[i] for i in kept), rows, tuple(kept))

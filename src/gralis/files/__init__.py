@@ -1,6 +1,6 @@
 """Explanations and pictures in files.
 
-archive   an explanation in one `.gralis` file
+archive   an explanation in one `.gralis` file; archive_checks: what such a file must look like
 images    pictures as inputs of a network
 """
 

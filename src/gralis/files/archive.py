@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import tempfile
+import re
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, cast
@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.baselines.endpoints import Endpoints
+from gralis.checks import as_path
 from gralis.errors import GralisError
 from gralis.estimators import FOLDED, Design, Estimate, by_name
 from gralis.evaluation.cost import Cost
 from gralis.features import Features
 from gralis.features.coordinate_names import CoordinateNames
+from gralis.files.archive_checks import require_whole
 from gralis.kernels import Kernel, from_dict, to_dict
 from gralis.ledger import FoldedLedger, Ledger
 from gralis.results.explanation import Explanation
@@ -28,6 +30,10 @@ from gralis.storage.json_values import plain
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
 KIND = "explanation"
+_KNOWN = re.compile(
+    r"values|departures|carriers|margin|rounding|f_baselines|baseline_weights|squared_distance|kernel"
+    r"|(x|baselines|labels)\.\d{1,4}|ledger\.[a-z_]+|folded\.(rays|weights|blocks|kernel\.\d{1,4})"
+)
 _ALLOWANCES = ("margin", "rounding")  # of an estimate; files of version 0.1 have neither
 
 Arrays = dict[str, NDArray[Any]]
@@ -107,7 +113,7 @@ def _contents(e: Explanation) -> tuple[Arrays, Meta]:
 def load(path: str | Path) -> Explanation:
     """The explanation in a file, as it was saved, without the model.
 
-    The ledger stays on disk until it is used.
+    The ledger of a file of more than 64 MiB stays on disk until it is used; do not change such a file meanwhile.
 
     Parameters
     ----------
@@ -133,47 +139,42 @@ def load(path: str | Path) -> Explanation:
     >>> repr(again) == repr(explanation), again.sweep([0.5, 1.0]).values.shape
     (True, (2, 3))
     """
-    arrays, meta = _inside_report(path) if _is_text(path) else read_arrays(path, KIND)
-    try:
-        return _explanation(arrays, meta)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise GralisError(f"{path} is not a whole gralis explanation ({error}); it may be altered.") from error
+    path = as_path(path, "load")
+    if not path.is_file():
+        raise GralisError(f"There is no file {path}.")
+    return _checked(*read_arrays(path, KIND, _KNOWN, archive_of(path) if _is_text(path) else None), path)
 
 
-def _is_text(path: str | Path) -> bool:
+def _is_text(path: Path) -> bool:
     """Whether the file begins like HTML or JSON."""
     try:
-        with Path(path).open("rb") as stream:
+        with path.open("rb") as stream:
             return stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"<", b"{")
     except OSError:
         return False
 
 
-def _inside_report(path: str | Path) -> tuple[Arrays, Meta]:
-    """The explanation inside a report, in memory."""
-    return _in_memory(archive_of(path))
-
-
 def from_bytes(content: bytes) -> Explanation:
     """The explanation in the bytes that `to_bytes` made."""
-    return _explanation(*_in_memory(content))
+    return _checked(*read_arrays("the saved explanation", KIND, _KNOWN, content), "the saved explanation")
 
 
-def _in_memory(content: bytes) -> tuple[Arrays, Meta]:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "explanation.gralis"
-        file.write_bytes(content)
-        arrays, meta = read_arrays(file, KIND)
-        return {name: np.array(array) for name, array in arrays.items()}, meta
+def _checked(arrays: Arrays, meta: Meta, where: str | Path) -> Explanation:
+    try:
+        require_whole(arrays, meta)
+        return _explanation(arrays, meta)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise GralisError(f"{where} is not a whole gralis explanation ({error}); it may be altered.") from error
 
 
 def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
     small = {name: np.array(array) for name, array in arrays.items() if not name.startswith(("ledger.", "folded."))}
+    ledger = _ledger(arrays, meta)
     leaf_keys = meta["leaf_keys"]
     return Explanation(
         estimate=_estimate(meta, small),
         design=_design(meta, small),
-        ledger=_ledger(arrays, meta),
+        ledger=ledger,
         features=_features(meta["features"], small),
         f_x=meta["f_x"],
         f_baselines=small["f_baselines"],
@@ -211,7 +212,8 @@ def _endpoints(arrays: Arrays, n_leaves: int) -> Endpoints:
 
 def _ledger(arrays: Arrays, meta: Meta) -> Ledger | FoldedLedger:
     if "folded_kernels" not in meta:
-        return Ledger(**{f.name: arrays[f"ledger.{f.name}"] for f in fields(Ledger)})
+        rows = Ledger(**{f.name: arrays[f"ledger.{f.name}"] for f in fields(Ledger)})
+        return rows.checked(len(arrays["baseline_weights"]))
     kernels = [_kernel(known, f"folded.kernel.{i}", arrays) for i, known in enumerate(meta["folded_kernels"])]
     return FoldedLedger(tuple(kernels), arrays["folded.rays"], arrays["folded.weights"], arrays["folded.blocks"])
 

@@ -1,7 +1,8 @@
-"""The ledger holds every evaluated ray. All numbers are computed from it. It is in memory or in a mapped file."""
+"""The ledger holds every evaluated ray. All numbers are computed from it. A large file of it is mapped."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from gralis.storage.container import read_arrays, write_arrays
 
 __all__ = ["Ledger"]
 
+_WHOLE_NUMBERS = ("replicate", "baseline", "owner", "ray")
 MOST_ENUMERATED = 20  # features; 2^20 coalitions are a million rows
 
 
@@ -231,6 +233,27 @@ class Ledger:
 
     @staticmethod
     def load(path: str | Path) -> Ledger:
-        """The ledger in a file. It is mapped: the rows stay on disk until they are used."""
-        arrays, _ = read_arrays(path, "ledger")
-        return Ledger(**arrays)
+        """The ledger in a file. The rows of a file of more than 64 MiB stay on disk until they are used."""
+        arrays, _ = read_arrays(path, "ledger", re.compile("|".join(field.name for field in fields(Ledger))))
+        try:
+            return Ledger(**arrays).checked()
+        except (TypeError, ValueError) as error:
+            raise GralisError(f"{path} is not a whole ledger ({error}); it may be altered.") from error
+
+    def checked(self, n_baselines: int | None = None) -> Ledger:
+        """This ledger, if its columns fit together; otherwise a ValueError names the first that does not."""
+        rays, points, n = len(self.masks), len(self.ray), self.masks.shape[1] if self.masks.ndim == 2 else -1
+        shapes = {"masks": (rays, n), "gradient": (points, n)}
+        for number, field in enumerate(fields(self)):
+            column = getattr(self, field.name)
+            kind = "b" if field.name == "masks" else "i" if field.name in _WHOLE_NUMBERS else "f"
+            if column.dtype.kind != kind or column.shape != shapes.get(field.name, (rays if number < 6 else points,)):
+                raise ValueError(f"{field.name} has the shape {column.shape} and the type {column.dtype}")
+        limits = {"replicate": (None, rays), "baseline": (0, n_baselines), "owner": (-1, n), "ray": (0, rays)}
+        for name, (least, end) in limits.items():
+            column = getattr(self, name)
+            if len(column) and (
+                (least is not None and column.min() < least) or (end is not None and column.max() >= end)
+            ):
+                raise ValueError(f"{name} holds a number out of range")
+        return self

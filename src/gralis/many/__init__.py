@@ -1,7 +1,7 @@
 """Data sets: `explain_many` and its folder of results.
 
 items          inputs with their ids, and the sources they come from
-streams        inputs of any kind as one stream of items; pictures, rows: those from files
+streams        inputs of any kind as one stream of items; pictures, rows, parquet_rows: those from files
 blocks         which inputs are explained together
 block_worker   explains a block; local_engine and ray_engine decide where
 run_many       `explain_many`: the blocks that are not finished yet; run_settings: what they depend on

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from gralis.arrays import Array
-from gralis.checks import one_of, probability, whole
+from gralis.checks import as_path, one_of, probability, whole
 from gralis.errors import GralisError, bad
 from gralis.many.moments import Moments
 from gralis.many.result import Results
@@ -192,8 +192,11 @@ class Importance:
         Importance
             To be merged with others.
         """
+        path = as_path(path, "Importance.load")
+        if not path.is_file():
+            raise GralisError(f"There is no file {path}.")
         try:
-            known = json.loads(Path(path).read_text(encoding="utf-8"))
+            known = json.loads(path.read_text(encoding="utf-8"))
             if known["schema"] != SCHEMA:
                 raise GralisError(f"{path} has the schema {known['schema']!r}, this gralis reads {SCHEMA!r}.")
             names = tuple(map(str, known["names"]))
@@ -204,7 +207,7 @@ class Importance:
             return Importance(names, everyone, classes)
         except GralisError:
             raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise GralisError(f"{path} does not hold the importances of a data set ({error}).") from error
 
     def __repr__(self) -> str:

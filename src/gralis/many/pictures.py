@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gralis.checks import is_whole
+from gralis.checks import as_path, is_whole
 from gralis.errors import GralisError, bad
 from gralis.features import slic
 from gralis.files.images import IMAGENET_MEAN, IMAGENET_STD, SUFFIXES, Preprocessing
 from gralis.many.items import Item, ItemStream, PendingItem
 from gralis.many.result_tables import written
-from gralis.many.rows import as_path, read_rows
+from gralis.many.rows import read_rows
 from gralis.storage.json_values import plain
 
 __all__ = ["Pictures", "every_picture", "folder", "read_labels"]

@@ -136,7 +136,9 @@ def unpack(content: bytes, name: str, table: str) -> Any:
     pa = arrow()
     parquet = arrow("pyarrow.parquet")
     try:
-        read = parquet.read_table(io.BytesIO(content))
+        # Without threads: pyarrow's pools may end after the interpreter does, which aborts the process.
+        with parquet.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
+            read = file.read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         first = str(error).partition("\n")[0]
         raise GralisError(f"{name} is not a whole Parquet file ({first}).") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -13,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from gralis.arrays import Array
+from gralis.checks import as_path
 from gralis.errors import GralisError, bad
 from gralis.features import columns
 from gralis.many.items import Item, ItemStream, PendingItem, distinct, id_of, label_of, refuse
-from gralis.many.result_tables import arrow
+from gralis.many.parquet_rows import ParquetRows
 
 __all__ = ["means", "read_rows", "table"]
 
 TABLE_SUFFIXES = {".csv", ".tsv", ".parquet", ".pq"}
-_ROWS = 1024  # of a Parquet file at a time
 
 
 def table(path: str | Path, *, id: str | None = None, label: str | None = None, drop: Sequence[str] = ()) -> ItemStream:
@@ -73,7 +72,7 @@ def means(path: str | Path, *, drop: Sequence[str] = ()) -> Array:
         The means, in the order of the columns.
     """
     total, n, first_error = 0.0, 0, None
-    for item in _table(as_path(path, "means"), None, None, drop, lambda _: None):
+    for item in _table(as_path(path, "means"), None, None, drop, lambda *_: None):
         try:
             total, n = total + item.make().x, n + 1
         except GralisError as error:
@@ -84,13 +83,17 @@ def means(path: str | Path, *, drop: Sequence[str] = ()) -> Array:
 
 
 def _table(
-    path: Path, id: str | None, label: str | None, drop: Sequence[str], count: Callable[[Path], int | None]
+    path: Path,
+    id: str | None,
+    label: str | None,
+    drop: Sequence[str],
+    count: Callable[[Path, Sequence[str]], int | None],
 ) -> ItemStream:
     if not path.is_file():
         raise GralisError(f"There is no file {path}.")
     if isinstance(drop, str) or not isinstance(drop, Sequence):
         raise bad("drop", "table", "a list of column names", repr(drop))
-    names = next(read_rows(path))
+    names = next(read_rows(path, drop))
     for name in [*drop, *(column for column in (id, label) if column is not None)]:
         if name not in names:
             raise GralisError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:8]))}.")
@@ -100,7 +103,7 @@ def _table(
     used = [names[i] for i in kept]
 
     def begin() -> Iterator[PendingItem]:
-        rows = read_rows(path)
+        rows = read_rows(path, drop)
         next(rows)
         for number, row in enumerate(rows):
             where = f"{path.name}: row {number}"
@@ -116,37 +119,34 @@ def _table(
             yield PendingItem(name, partial(_row, name, [row[i] for i in kept], used, where), True, row_label)
 
     settings = {"id": id, "label": label, "columns": used}
-    return ItemStream(lambda: begin() if id is None else distinct(begin()), count(path), columns(used), settings)
+    return ItemStream(lambda: begin() if id is None else distinct(begin()), count(path, drop), columns(used), settings)
 
 
 def _row(name: str, cells: Sequence[Any], columns_used: Sequence[str], where: str) -> Item:
     return Item(name, numbers(cells, columns_used, where))
 
 
-def as_path(path: object, owner: str) -> Path:
-    """The path of a file or folder, checked."""
-    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
-        raise bad("path", owner, "the path of a file or folder", repr(path))
-    return Path(path)
+def read_rows(path: Path, drop: Sequence[str] = ()) -> Iterator[list[Any]]:
+    """The names of all columns, checked, then one row after the other.
 
-
-def read_rows(path: Path) -> Iterator[list[Any]]:
-    """The names of the columns, checked, then one row after the other.
-
-    A row of a CSV file may have more or fewer cells than there are columns.
+    A row of a CSV file may have more or fewer cells than there are columns. In the rows of a Parquet file, columns that
+    are dropped are None.
     """
-    rows = _parquet(path) if _is_parquet(path) else _csv(path)
-    names = [str(name) for name in next(rows)]
+    if is_parquet(path):
+        parquet = ParquetRows(path, drop)
+        names, rows = parquet.names, iter(parquet)
+    else:
+        rows = _csv(path)
+        names = [str(name) for name in next(rows)]
     check_names(names, str(path))
     yield names
     yield from rows
 
 
-def count_rows(path: Path) -> int:
+def count_rows(path: Path, drop: Sequence[str] = ()) -> int:
     """The number of rows below the header. A CSV file must be read for this, a Parquet file states it."""
-    if _is_parquet(path):
-        with arrow("pyarrow.parquet").ParquetFile(path) as file:
-            return int(file.metadata.num_rows)
+    if is_parquet(path):
+        return len(ParquetRows(path, drop))
     return sum(1 for _ in _csv(path)) - 1
 
 
@@ -181,7 +181,8 @@ def _number(cell: Any, name: str, where: str) -> float:
     raise GralisError(f"{where}, column {name!r} {what}; fill it, or leave the column out (drop).")
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
+    """Whether the file is a Parquet table, by its name."""
     return path.suffix.lower() in (".parquet", ".pq")
 
 
@@ -200,17 +201,6 @@ def _csv(path: Path) -> Iterator[list[Any]]:
             yield from (line for line in lines if line)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise GralisError(f"{path} cannot be read as CSV in UTF-8 ({error}).") from error
-
-
-def _parquet(path: Path) -> Iterator[list[Any]]:
-    parquet = arrow("pyarrow.parquet")
-    try:
-        with parquet.ParquetFile(path) as file:
-            yield list(file.schema_arrow.names)
-            for batch in file.iter_batches(_ROWS):
-                yield from map(list, zip(*(column.to_pylist() for column in batch.columns), strict=True))
-    except Exception as error:
-        raise GralisError(f"{path} cannot be read as Parquet ({str(error).partition(chr(10))[0]}).") from error
 
 
 def _is_number(text: str) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from gralis.many.block_worker import ManyOptions
 from gralis.many.items import ItemStream
 from gralis.models import adapt
 from gralis.models.failures import full_name
+from gralis.models.identity import holds_code, identity
 from gralis.targets import describe
 from gralis.version import __version__
 
@@ -34,7 +37,8 @@ def settings_of(model: object, options: ManyOptions, block_size: int, stream: It
         "torch": str(torch.__version__),
         "numpy": np.__version__,
         "model": str(fingerprint()) if fingerprint else type(adapted).__qualname__,
-        "target": options.target if isinstance(options.target, str) else describe(options.target),
+        "model.code": identity(model),
+        "target": options.target if isinstance(options.target, str) else _told_apart(describe, options.target),
         "block_size": block_size,
         "ledgers": options.ledgers,
         "residuals": options.residuals,
@@ -44,7 +48,7 @@ def settings_of(model: object, options: ManyOptions, block_size: int, stream: It
 
 
 def _text(value: Any) -> Any:
-    """A setting as JSON can hold it: an array by its sha256, code by its name."""
+    """A setting as JSON can hold it: an array by its sha256, code by its name and its sha256."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Features):
@@ -60,6 +64,14 @@ def _text(value: Any) -> Any:
         return [_text(each) for each in value]
     if isinstance(value, dict):
         return {str(key): _text(each) for key, each in value.items()}
-    if callable(value) and hasattr(value, "__qualname__"):
-        return full_name(value)
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return _told_apart(full_name if _is_function(value) else repr, value)
+
+
+def _is_function(value: object) -> bool:
+    return isinstance(value, functools.partial) or (callable(value) and hasattr(value, "__qualname__"))
+
+
+def _told_apart(describe: Callable[[Any], str], value: object) -> str:
+    """The description without addresses, followed by a hash if code of the user's is part of the value."""
+    text = re.sub(r" at 0x[0-9a-f]+", "", describe(value))
+    return f"{text} {identity(value)}" if holds_code(value) else text

@@ -1,6 +1,7 @@
 """Hashes that tell models apart without calling them: of a module's structure and state, or of a function's code.
 
-Plain attributes of a module, and the state of an object behind a method, may change the numbers but not the hash.
+The code of a module, its plain attributes, and the state of an object behind a method may change the numbers but not
+these hashes, which provenance and replay compare; `identity` hashes those as well, for runs that are continued.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gralis.models.failures import full_name
 
 __all__ = ["bytes_of", "of_function", "of_module"]
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def of_module(module: nn.Module) -> str:
@@ -38,7 +39,8 @@ def of_module(module: nn.Module) -> str:
         constants = ((key, getattr(part, key, None)) for key in getattr(kind, "__constants__", ()))
         for piece in _pieces((key, value) for key, value in constants if _is_plain(value)):
             digest.update(piece)
-    for piece in _pieces(sorted(module.state_dict().items())):
+    state = {**dict(module.named_buffers()), **module.state_dict()}  # also buffers that are not saved
+    for piece in _pieces(sorted(state.items())):
         digest.update(piece)
     return digest.hexdigest()
 
@@ -61,7 +63,7 @@ def _code(fn: object) -> Iterator[bytes]:
         fn = fn.func
     if not inspect.isfunction(fn):
         return
-    yield from _compiled(fn.__code__)
+    yield from compiled(fn.__code__)
     yield from _pieces(enumerate(fn.__defaults__ or ()))
     yield from _pieces(sorted((fn.__kwdefaults__ or {}).items()))
     yield from _pieces(sorted(_constants(fn).items()))
@@ -78,24 +80,24 @@ def _constants(fn: FunctionType) -> dict[str, object]:
     return constants
 
 
-def _compiled(code: Any) -> Iterator[bytes]:
+def compiled(code: Any) -> Iterator[bytes]:
     """The instructions, names and constants, also of inner functions; line numbers are left out."""
     yield code.co_code
     yield repr(code.co_names).encode()
     for constant in code.co_consts:
         if inspect.iscode(constant):
-            yield from _compiled(constant)
+            yield from compiled(constant)
         elif _is_plain(constant):
-            yield _shown(constant).encode()
+            yield shown(constant).encode()
 
 
 def _is_plain(value: object) -> bool:
     if isinstance(value, tuple | list | frozenset):
         return all(_is_plain(part) for part in value)
-    return isinstance(value, _PLAIN)
+    return isinstance(value, PLAIN)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """A text that is the same in every process; the order of a set is not."""
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
@@ -132,8 +134,8 @@ def _pieces(entries: Iterable[tuple[object, object]]) -> Iterator[bytes]:
             yield f"{name}|{of_module(entry)}|".encode()
         elif inspect.isfunction(entry):  # without its closure, which may lead back here
             yield f"{name}|{full_name(entry)}|".encode()
-            yield from _compiled(entry.__code__)
+            yield from compiled(entry.__code__)
         elif _is_plain(entry):
-            yield f"{name}|{_shown(entry)}|".encode()
+            yield f"{name}|{shown(entry)}|".encode()
         else:  # without its repr, which may show an address
             yield f"{name}|{type(entry).__module__}.{type(entry).__qualname__}|".encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -187,7 +188,10 @@ def describe(target: Target) -> str:
         return f"output[{', '.join(map(str, target))}]"
     if not callable(target):
         return f"output[{target}]"
-    return repr(target) if isinstance(target, Readout) else str(getattr(target, "__qualname__", repr(target)))
+    if isinstance(target, functools.partial):
+        return f"partial of {describe(target.func)}"
+    name = None if isinstance(target, Readout) else getattr(target, "__qualname__", None)
+    return str(name or re.sub(r" at 0x[0-9a-f]+", "", repr(target)))  # an address differs from process to process
 
 
 _READOUTS = {"logit": logit, "probability": probability, "log_odds": log_odds, "margin": margin}

@@ -1,0 +1,91 @@
+"""What the arrays and values of a saved explanation must look like: a file from a stranger may hold anything.
+
+The checksums only show that a file was not damaged. Whoever writes a file also writes its checksums, so the shapes, the
+types and the ranges of everything that is used as an index or a size are checked as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gralis.ledger.folded import N_GROUPS
+
+__all__ = ["require_whole"]
+
+_MOST_AXES = 32
+_TYPES: dict[str, tuple[type, ...]] = {
+    "method": (str,),
+    "exact": (bool,),
+    "f_x": (Real,),
+    "features": (dict,),
+    "kernel": (dict,),
+    "cost": (dict,),
+    "plan": (dict,),
+    "provenance": (dict,),
+    "complete": (bool,),
+    "reached": (bool, type(None)),
+    "price": (Real,),
+    "leaf_keys": (list, type(None)),
+    "several_leaves": (bool,),
+}
+_OPTIONAL: dict[str, tuple[type, ...]] = {"model_doubts": (list,), "model_rounding": (Real,), "folded_kernels": (list,)}
+_COST_TEXT = ("layout",)
+
+
+def require_whole(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+    """Raise a ValueError that names the first part which cannot belong to an explanation."""
+    for name, kinds in {**_TYPES, **{name: kinds for name, kinds in _OPTIONAL.items() if name in meta}}.items():
+        if not isinstance(meta[name], kinds) or (Real in kinds and isinstance(meta[name], bool)):
+            raise ValueError(f"{name} is a {type(meta[name]).__name__}")
+    _require_meta(meta)
+    shapes = [tuple(shape) for shape in meta["features"]["shapes"]]
+    n, n_baselines = _length(arrays, "values"), _length(arrays, "baseline_weights")
+    _require(arrays, "f_baselines", (n_baselines,))
+    _require(arrays, "carriers", (n,))
+    _require(arrays, "squared_distance", (n_baselines, n))
+    _require(arrays, "departures", (len(arrays["departures"]), n))
+    for name in ("margin", "rounding"):
+        if name in arrays:
+            _require(arrays, name, (n,))
+    for number, shape in enumerate(shapes):
+        if len(shape) > _MOST_AXES or not all(type(side) is int and side >= 0 for side in shape):
+            raise ValueError(f"the shape {shape} of input {number}")
+        _require(arrays, f"x.{number}", shape, "biuf")
+        _require(arrays, f"baselines.{number}", (n_baselines, *shape), "biuf")
+        labels = arrays[f"labels.{number}"]
+        if labels.dtype.kind not in "iu" or labels.size != np.prod(shape, dtype=object):
+            raise ValueError(f"labels.{number} has the shape {labels.shape} and the type {labels.dtype}")
+        if labels.size and not 0 <= int(labels.min()) <= int(labels.max()) < n:
+            raise ValueError(f"labels.{number} holds a number out of range")
+    if "folded_kernels" in meta:
+        sums = (len(meta["folded_kernels"]), N_GROUPS, n)
+        for name, shape in {"rays": sums, "weights": sums, "blocks": (N_GROUPS,)}.items():
+            _require(arrays, f"folded.{name}", shape)
+    elif arrays["ledger.masks"].shape[1:] != (n,):
+        raise ValueError(f"ledger.masks has the shape {arrays['ledger.masks'].shape}")
+
+
+def _require_meta(meta: Mapping[str, Any]) -> None:
+    for name, value in meta["cost"].items():
+        if not isinstance(value, str if name in _COST_TEXT else Real) or isinstance(value, bool):
+            raise ValueError(f"cost.{name} is {value!r}")
+    if not all(isinstance(part, str) for part in [*meta.get("model_doubts", ()), *(meta["leaf_keys"] or ())]):
+        raise ValueError("model_doubts or leaf_keys hold something that is not text")
+    if not isinstance(meta["features"]["kind"], str) or not isinstance(meta["features"]["shapes"], list):
+        raise ValueError("features has no kind or no shapes")
+
+
+def _length(arrays: Mapping[str, NDArray[Any]], name: str) -> int:
+    _require(arrays, name, (len(arrays[name]),))
+    return len(arrays[name])
+
+
+def _require(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...], kinds: str = "f") -> None:
+    array = arrays[name]
+    if array.shape != shape or array.dtype.kind not in kinds:
+        raise ValueError(f"{name} has the shape {array.shape} and the type {array.dtype}")
