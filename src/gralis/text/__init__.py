@@ -7,12 +7,14 @@ from gralis.text.explain_answer import explain_generation
 from gralis.text.explain_text import explain
 from gralis.text.generation import Generation, load
 from gralis.text.prompt import Prompt, conversation, fill
+from gralis.text.remote_model import RemoteModel, remote
 from gralis.text.spans import Span, split
 from gralis.text.token_matrix import TokenMatrix
 
 __all__ = [
     "Generation",
     "Prompt",
+    "RemoteModel",
     "Span",
     "TokenMatrix",
     "conversation",
@@ -20,5 +22,6 @@ __all__ = [
     "explain_generation",
     "fill",
     "load",
+    "remote",
     "split",
 ]

@@ -13,6 +13,7 @@ from torch import nn
 from gralis.api.explain import prepare
 from gralis.arrays import Masks
 from gralis.checks import one_of
+from gralis.errors import bad
 from gralis.kernels import Gaussian
 from gralis.ledger import Ledger
 from gralis.models.token_inputs import embedding_of
@@ -22,9 +23,11 @@ from gralis.targets import total
 from gralis.text.absence import Absent
 from gralis.text.answer import SCORES, Answer, Contrast, answer_of, answered, prompt_of
 from gralis.text.encoded import Encoded, TextFeatures, encode, spans_for
+from gralis.text.explain_remote import RemoteQuestion, remote_spans
 from gralis.text.explain_text import chosen_plan, require_room
 from gralis.text.generation import Generation
 from gralis.text.prompt import Prompt, readable
+from gralis.text.remote_model import RemoteModel
 from gralis.text.spans import Span, split
 
 __all__ = ["explain_generation"]
@@ -34,7 +37,7 @@ _DRILL_SHARE = 3  # a closer look may cost this part of the first look
 
 
 def explain_generation(
-    model: nn.Module,
+    model: nn.Module | RemoteModel,
     tokenizer: Any,
     prompt: object,
     continuation: str | Sequence[int] | None = None,
@@ -65,10 +68,10 @@ def explain_generation(
 
     Parameters
     ----------
-    model : transformers model
-        A causal or an encoder-decoder model with input embeddings.
-    tokenizer : transformers tokenizer
-        A fast tokenizer.
+    model : transformers model or RemoteModel
+        A causal or an encoder-decoder model with input embeddings, or an API (see `text.remote`).
+    tokenizer : transformers tokenizer or None
+        A fast tokenizer; None for an API.
     prompt : str, Prompt, or list of dict
         The prompt; a `Prompt` (see `fill`) knows its parts, a list of turns goes through the chat template.
     continuation : str or list of int, optional
@@ -124,6 +127,8 @@ def explain_generation(
         "progress": progress,
     }
     one_of(score, SCORES, "score", _OWNER)
+    if isinstance(model, RemoteModel):
+        return _remote(model, tokenizer, prompt, continuation, features, absent, options)
     embedding_of(model, _OWNER)
     text = readable(prompt, tokenizer, _OWNER)
     encoded = prompt_of(model, encode(tokenizer, text if isinstance(text, str) else text.text, _OWNER))
@@ -137,6 +142,27 @@ def explain_generation(
     chosen = _default_grain(text) if features is None else features
     grouped = spans_for(encoded, text, chosen, _OWNER)
     return _Question(model, tokenizer, encoded, answer, against, absent, score, options).explained(grouped)
+
+
+def _remote(
+    model: RemoteModel,
+    tokenizer: Any,
+    prompt: object,
+    continuation: object,
+    features: object,
+    absent: Absent,
+    options: Mapping[str, Any],
+) -> Generation:
+    """The same for an API: features are left out of the prompt, and every prompt is asked for once."""
+    text = readable(prompt, tokenizer, _OWNER)
+    if not isinstance(continuation, str) or not continuation:
+        raise bad("continuation", _OWNER, "the answer as a text, for an API", repr(continuation))
+    if not isinstance(absent, Mapping) and absent not in ("auto", "removed", None):
+        raise bad("absent", _OWNER, "'removed' or a dict from names of features to texts, for an API", repr(absent))
+    spans = remote_spans(text, _default_grain(text) if features is None else features, _OWNER)
+    words = text if isinstance(text, str) else text.text
+    question = RemoteQuestion(model, words, continuation, absent, options, _OWNER)
+    return question.explained(spans, options["budget"])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,247 @@
+"""A model behind an API: prompts go out, log-probabilities come back; no call is paid twice, failures are retried."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gralis.checks import non_negative, whole
+from gralis.errors import BudgetError, GralisError, ModelError, bad
+
+__all__ = ["RemoteModel", "Reply", "remote"]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the API said of one prompt: the log-probability of every token of the answer, and the tokens if named."""
+
+    logprobs: tuple[float, ...]
+    tokens: tuple[str, ...] = ()
+
+
+def remote(
+    call: Callable[..., Any],
+    *,
+    cache: str | Path | None = None,
+    prompts_per_call: int = 1,
+    tries: int = 5,
+    wait: float = 1.0,
+    max_calls: int | None = None,
+    price: float = 0.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> RemoteModel:
+    """A model from a function that asks an API for log-probabilities; `text.explain_generation` takes it as its model.
+
+    Only coalition values exist, so the numbers are Shapley values. Absent features are left out of the prompt, or
+    replaced by other texts.
+
+    Parameters
+    ----------
+    call : callable
+        Called as `call(prompts, continuation)`, or as `call(prompts)` if it takes one argument, with a list of prompts.
+        It returns for each prompt the log-probability of every token of the continuation: a list of numbers, a list of
+        (token, number) pairs, a dict with "logprobs" and maybe "tokens", or one number for the whole continuation.
+    cache : str or Path, optional
+        A file in which every reply is kept as soon as it arrives. A later run with the same file pays for new prompts
+        only, also after a crash. By default replies are kept in memory.
+    prompts_per_call : int, default=1
+        The number of prompts in one call.
+    tries : int, default=5
+        How often a call that fails is tried before the run ends with an error; what was paid for is kept.
+    wait : float, default=1.0
+        The seconds before the second try; each further wait is twice as long.
+    max_calls : int, optional
+        Refuse a run that needs more new prompts than this, before anything is paid.
+    price : float, default=0.0
+        What one prompt costs, in any currency, for the estimate.
+    sleep : callable, default=time.sleep
+        How to wait.
+
+    Returns
+    -------
+    RemoteModel
+
+    Examples
+    --------
+    >>> model = remote(lambda prompts: [[-0.1 * len(prompt)] for prompt in prompts])
+    >>> [reply.logprobs for reply in model.ask(["Hello"], " you")]
+    [(-0.5,)]
+    """
+    owner = "text.remote"
+    if isinstance(call, type) or not callable(call):
+        raise bad("call", owner, "a function from prompts to log-probabilities", f"a {type(call).__name__}")
+    return RemoteModel(
+        call,
+        Path(cache) if cache is not None else None,
+        whole(prompts_per_call, "prompts_per_call", 1, owner),
+        whole(tries, "tries", 1, owner),
+        non_negative(wait, "wait", owner),
+        None if max_calls is None else whole(max_calls, "max_calls", 0, owner),
+        non_negative(price, "price", owner),
+        sleep,
+    )
+
+
+@dataclass(eq=False)
+class RemoteModel:
+    """An API with its cache; made by `gralis.text.remote`.
+
+    Attributes
+    ----------
+    call : callable
+        The function that asks the API.
+    cache : Path or None
+        The file with the replies.
+    prompts_per_call, tries, wait, max_calls, price, sleep
+        See `gralis.text.remote`.
+    n_calls : int
+        How often the API was asked so far, failures included.
+    """
+
+    call: Callable[..., Any]
+    cache: Path | None = None
+    prompts_per_call: int = 1
+    tries: int = 5
+    wait: float = 1.0
+    max_calls: int | None = None
+    price: float = 0.0
+    sleep: Callable[[float], None] = time.sleep
+    n_calls: int = 0
+    _known: dict[str, Reply] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.cache is not None and self.cache.exists():
+            self._known.update(_stored(self.cache))
+
+    def ask(self, prompts: Sequence[str], continuation: str) -> list[Reply]:
+        """The reply to every prompt; those that are known are not asked for again.
+
+        Parameters
+        ----------
+        prompts : sequence of str
+            The prompts.
+        continuation : str
+            The answer whose log-probability is asked for.
+
+        Returns
+        -------
+        list of Reply
+        """
+        fresh = self.unknown(prompts, continuation)
+        for start in range(0, len(fresh), self.prompts_per_call):
+            part = fresh[start : start + self.prompts_per_call]
+            for prompt, reply in zip(part, self._tried(part, continuation), strict=True):
+                self._keep(prompt, continuation, reply)
+        return [self._known[_key(prompt, continuation)] for prompt in prompts]
+
+    def unknown(self, prompts: Sequence[str], continuation: str) -> list[str]:
+        """The prompts that would have to be paid for, each once."""
+        return [p for p in dict.fromkeys(prompts) if _key(p, continuation) not in self._known]
+
+    def check(self, prompts: Sequence[str], continuation: str) -> None:
+        """Refuse a run that needs more than `max_calls` new prompts."""
+        n_new = len(self.unknown(prompts, continuation))
+        if self.max_calls is not None and n_new > self.max_calls:
+            cost = f", which costs {n_new * self.price:.4g}" if self.price else ""
+            raise BudgetError(
+                f"This run asks the API for {n_new} new prompts{cost}, and max_calls is {self.max_calls}; nothing was "
+                f"paid yet. Take a smaller budget or coarser features, or allow more calls."
+            )
+
+    def _tried(self, prompts: list[str], continuation: str) -> list[Reply]:
+        for number in range(1, self.tries + 1):
+            try:
+                self.n_calls += 1
+                return self._replies(prompts, self._called(prompts, continuation))
+            except GralisError:
+                raise
+            except Exception as error:
+                if number == self.tries:
+                    where = "in memory, on this model" if self.cache is None else f"in {self.cache}"
+                    raise ModelError(
+                        f"The API failed {self.tries} times in a row, at last with {type(error).__name__}: {error}; "
+                        f"the {len(self._known)} replies paid for are kept {where}; the same call goes on from there."
+                    ) from error
+                self.sleep(self.wait * 2 ** (number - 1))
+        raise AssertionError("unreachable")
+
+    def _called(self, prompts: list[str], continuation: str) -> Any:
+        return self.call(prompts) if _n_arguments(self.call) == 1 else self.call(prompts, continuation)
+
+    def _replies(self, prompts: list[str], returned: Any) -> list[Reply]:
+        if not isinstance(returned, Sequence) and hasattr(returned, "tolist"):
+            returned = returned.tolist()
+        if not isinstance(returned, Sequence) or isinstance(returned, str) or len(returned) != len(prompts):
+            raise _no_logprobs(returned, f"a list with one entry for each of the {len(prompts)} prompts")
+        return [_reply(each) for each in returned]
+
+    def _keep(self, prompt: str, continuation: str, reply: Reply) -> None:
+        key = _key(prompt, continuation)
+        self._known[key] = reply
+        if self.cache is not None:
+            line = json.dumps({"key": key, "logprobs": reply.logprobs, "tokens": reply.tokens})
+            with self.cache.open("a", encoding="utf-8") as stream:
+                stream.write(line + "\n")
+
+
+def _key(prompt: str, continuation: str) -> str:
+    return hashlib.sha256(f"{len(prompt)}|{prompt}|{continuation}".encode()).hexdigest()
+
+
+def _stored(path: Path) -> Iterator[tuple[str, Reply]]:
+    """The replies in a file; a last line that a crash cut off is left out."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            entry = json.loads(line)
+            yield entry["key"], Reply(tuple(map(float, entry["logprobs"])), tuple(entry["tokens"]))
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+def _n_arguments(call: Callable[..., Any]) -> int:
+    """How many positional arguments a function must get: one or two."""
+    try:
+        given = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):
+        return 2
+    needed = [p for p in given if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    return 1 if len(needed) == 1 and not any(p.kind is p.VAR_POSITIONAL for p in given) else 2
+
+
+def _reply(entry: Any) -> Reply:
+    """One entry of what the API returned, in any of its forms."""
+    tokens: tuple[str, ...] = ()
+    if isinstance(entry, Mapping):
+        tokens = tuple(map(str, entry.get("tokens") or ()))
+        entry = entry.get("logprobs")
+    if isinstance(entry, int | float) and not isinstance(entry, bool):
+        entry = [entry]
+    if not isinstance(entry, Sequence) and hasattr(entry, "tolist"):
+        entry = entry.tolist()
+        entry = entry if isinstance(entry, list) else [entry]
+    if not isinstance(entry, Sequence) or isinstance(entry, str) or not len(entry):
+        raise _no_logprobs(entry, "numbers for every prompt")
+    if all(isinstance(each, Sequence) and not isinstance(each, str) and len(each) == 2 for each in entry):
+        tokens, entry = tuple(str(token) for token, _ in entry), [number for _, number in entry]
+    try:
+        numbers = tuple(float(number) for number in entry)
+    except (TypeError, ValueError):
+        raise _no_logprobs(entry, "numbers for every prompt") from None
+    if not all(map(math.isfinite, numbers)):
+        raise _no_logprobs(entry, "finite numbers for every prompt")
+    return Reply(numbers, tokens if len(tokens) == len(numbers) else ())
+
+
+def _no_logprobs(got: object, wanted: str) -> ModelError:
+    shown = repr(got)
+    return ModelError(
+        f"The API returned no log-probabilities: text.remote needs {wanted}, and got "
+        f"{shown if len(shown) < 80 else shown[:77] + '...'}; ask the API for log-probabilities of the continuation."
+    )
