@@ -284,7 +284,7 @@ def test_tokens_take_the_width_of_the_embedding() -> None:
             return [f"<{i}>" for i in ids]
 
     resolved = features.resolve(features.tokens(torch.tensor([5, 7, 5]), Tokenizer()), [(3, 4)])
-    assert resolved.names == ("<5>", "<7>", "<5>")
+    assert resolved.names == ("<5> [0]", "<7>", "<5> [2]")  # a token that occurs twice says where it is
     assert resolved.labels[0].tolist() == [[0] * 4, [1] * 4, [2] * 4]
     assert features.tokens([5, 7]).names == ("5", "7")
     with pytest.raises(GralisError, match=r"positions of x, of shape \(4, 3\)"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BudgetError", "GralisError", "ModelError", "bad"]
+__all__ = ["BudgetError", "GralisError", "ModelError", "NoGradientError", "bad"]
 
 
 class GralisError(ValueError):
@@ -11,6 +11,10 @@ class GralisError(ValueError):
 
 class ModelError(GralisError):
     """The model failed: it raised an error, or it returned something that cannot be explained."""
+
+
+class NoGradientError(ModelError):
+    """The model has no gradient; plans that need values only still work."""
 
 
 class BudgetError(GralisError):

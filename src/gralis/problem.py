@@ -18,6 +18,8 @@ from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.features import Features, columns
 from gralis.features import resolve as resolve_features
+from gralis.features.batch_axis import LEFT_OUT, is_batch_of_one, without_batch_axis
+from gralis.features.pictures import cut_pictures
 from gralis.features.whole_numbers import jumping_by_type, table_row
 from gralis.models import Model, Points, adapt
 from gralis.models.fingerprint import bytes_of
@@ -45,6 +47,7 @@ class Problem:
     dtypes: tuple[torch.dtype, ...]  # in which each leaf is evaluated
     layer: str | None = None  # x is the output of this layer; None if it is the input of the model
     whole_types: tuple[torch.dtype | None, ...] = ()  # in which a leaf of integers or booleans reaches the model
+    choices: tuple[str, ...] = ()  # what was decided for the user, in sentences
 
     @classmethod
     def build(
@@ -58,9 +61,15 @@ class Problem:
         layer: object = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        cut: bool = False,
     ) -> Problem:
-        """Check everything that the user passed, and bring it into one form."""
-        targets = listed(target)
+        """Check everything that the user passed, and bring it into one form.
+
+        With `cut`, pictures that come without features are cut into regions.
+        """
+        targets, choices = listed(target), []
+        x, baseline, features, left_out = _one_input(model, targets, x, baseline, features, device, dtype)
+        choices += [LEFT_OUT] if left_out else []
         if layer is not None:
             model, x, baseline = _at_layer(model, x, baseline, targets[0] if targets else total, layer)
         row = table_row(x)
@@ -69,6 +78,10 @@ class Problem:
         form, given = _leaves(x)
         keys = form if isinstance(form, tuple) else None
         adapted = adapt(model, targets[0] if targets else None, device=device, dtype=dtype)
+        regions = cut_pictures(given, keys) if cut and features is None and layer is None else None
+        if regions is not None:
+            features, sentences = regions
+            choices += sentences
         partition = resolve_features(features, tuple(tuple(leaf.shape) for leaf in given), keys)
         _refuse_picture(given, partition)
         by_type = [np.full(tuple(leaf.shape), leaf.dtype in _WHOLE) for leaf in given] if row is None else [row.whole]
@@ -92,6 +105,7 @@ class Problem:
             tuple(torch.float64 if own else working or leaf.dtype for leaf, own in zip(leaves, types, strict=True)),
             model.name if isinstance(model, Tail) else None,
             whole_types,
+            tuple(choices),
         )
 
     @property
@@ -149,6 +163,29 @@ class Problem:
         """The fingerprint that the model provides, or the name of its class."""
         fingerprint = getattr(self.model, "fingerprint", None)
         return str(fingerprint()) if fingerprint else type(self.model).__qualname__
+
+
+def _one_input(
+    model: object,
+    targets: Sequence[Target],
+    x: object,
+    baseline: object,
+    features: object,
+    device: torch.device | str | None,
+    dtype: torch.dtype | None,
+) -> tuple[object, object, object, bool]:
+    """x, baseline and features without the batch axis of x, if the model shows that x is a batch of one input."""
+    if table_row(x) is not None:
+        return x, baseline, features, False
+    form, leaves = _leaves(x)
+    if not all(leaf.ndim > 1 and leaf.shape[0] == 1 for leaf in leaves):
+        return x, baseline, features, False
+    adapted = adapt(model, targets[0] if targets else None, device=device, dtype=dtype)
+    if not is_batch_of_one(adapted, targets[0] if targets else total, leaves, lambda parts: _packed(form, parts)):
+        return x, baseline, features, False
+    names = form if isinstance(form, tuple) else [f"x{i}" for i in range(len(leaves))]
+    shapes = {name: tuple(leaf.shape) for name, leaf in zip(names, leaves, strict=True)}
+    return *(without_batch_axis(value, shapes) for value in (x, baseline, features)), True
 
 
 def _at_layer(

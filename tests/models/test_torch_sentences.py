@@ -55,8 +55,9 @@ def test_integer_points_have_values_but_no_gradient():
 def test_a_batch_axis_of_x_is_named():
     with pytest.raises(ModelError, match=r"on points of shape \(2, 1, 3, 8, 8\): .*without a batch axis.*give x\[0\]"):
         explain(nn.Conv2d(3, 2, 3).eval(), torch.ones(1, 3, 8, 8), target=0)
-    with pytest.raises(GralisError, match=r"shape \(rows, 1, 2\).*give x without its batch axis"):
-        explain(nn.Linear(4, 2).eval(), torch.ones(1, 4), target=0)
+    assert "x has a batch axis of 1" in repr(explain(nn.Linear(4, 2).eval(), torch.ones(1, 4), target=0))
+    with pytest.raises(GralisError, match=r"\(rows, 1, 1, 1, 2\).*give x without its batch axis"):
+        explain(nn.Linear(4, 2).eval(), torch.ones(1, 1, 1, 4), target=0)
     with pytest.raises(ModelError) as e:
         explain(nn.Linear(5, 2).eval(), torch.ones(4), target=0)
     assert "batch axis" not in str(e.value)

@@ -205,7 +205,7 @@ def test_a_folded_ledger() -> None:
 
 
 def test_many_pixels_make_a_heat_map() -> None:
-    explanation = gralis.explain(lambda z: z.mean((1, 2, 3)) ** 2, torch.ones(1, 24, 24), budget=512)
+    explanation = gralis.explain(lambda z: z.mean((1, 2, 3)) ** 2, torch.ones(1, 24, 24), features="pixels", budget=512)
     found = content(explanation)["picture"]
     assert "regions" not in found
     assert found["heat"].startswith("data:image/png;base64,")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Unpack, overload
 
 import torch
@@ -63,7 +64,8 @@ def explain(
         The model F. A callable gets a batch of points (rows, *x.shape) and returns (rows,) or (rows, classes, ...).
         `gralis.models` has adapters for NumPy, JAX, Keras and black boxes.
     x : tensor, array, or a tuple or dict of them
-        One input, without a batch axis.
+        One input, without a batch axis. A batch axis of 1 is left out if the model shows that it is one: it reads x as
+        a batch, and fails with one more axis. The table says so.
     baseline : float, array, callable, str, recipe or sample, default=0.0
         The reference x'. A string names a recipe of `gralis.baselines`. `gralis.baselines.sample(X, n)` averages the
         explanation over several baselines.
@@ -72,9 +74,12 @@ def explain(
         several axes, a callable turns the outputs into one number per row, and None is for a model with one output. A
         list or "all" explains several outputs on the same rays: each point needs one forward for all of them and one
         backward each, and the budget counts every backward.
-    features : Features or array of int, optional
-        Which coordinates of x are switched together as one feature. By default every coordinate is a feature.
-        `gralis.features` has superpixels, patches, columns, tokens and more.
+    features : Features, array of int, "pixels", or a tuple or dict of them, optional
+        Which coordinates of x are switched together as one feature. `gralis.features` has superpixels, patches,
+        columns, tokens and more. If x has several arrays, a tuple or dict has one of these for each of them. By default
+        images and volumes are cut into about 30 superpixels, or into patches if scikit-image is missing, and every
+        coordinate of anything else is a feature; the table says if something was cut. "pixels" makes every coordinate
+        of a picture a feature.
     kernel : Kernel, callable, or a list of kernels, default=Gaussian(0.75)
         The locality kernel. A list is useful only with so many features that the ledger keeps sums instead of rows:
         the values belong to the first kernel, and `with_kernel` can then switch to the others.
@@ -153,7 +158,12 @@ def explain(
 def prepare(model: object, x: object, options: Mapping[str, Any], owner: str) -> Run:
     """The run that `explain` would make with these options. They are checked, and the run has not begun."""
     completed = complete(options, owner)
-    return begin([Problem.build(model, x, target=completed["target"], **about(completed))], completed)
+    problem = Problem.build(model, x, target=completed["target"], **about(completed))
+    reason = getattr(problem.model, "why_no_gradient", None)
+    if reason and isinstance(completed["plan"], str) and completed["plan"] == "shared":
+        sentence = f"the model has no gradient here ({reason}), so plan='endpoint' takes the place of plan='shared'"
+        problem, completed["plan"] = replace(problem, choices=(*problem.choices, sentence)), "endpoint"
+    return begin([problem], completed)
 
 
 def complete(options: Mapping[str, Any], owner: str) -> dict[str, Any]:
@@ -167,7 +177,7 @@ def complete(options: Mapping[str, Any], owner: str) -> dict[str, Any]:
 
 def about(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that belong to the problem."""
-    return {name: options[name] for name in ("baseline", "features", "layer", "device", "dtype")}
+    return {**{name: options[name] for name in ("baseline", "features", "layer", "device", "dtype")}, "cut": True}
 
 
 def begin(problems: Sequence[Problem], options: Mapping[str, Any]) -> Run:

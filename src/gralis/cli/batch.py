@@ -65,8 +65,8 @@ class Superpixels:
 _INPUTS = "A folder with pictures, or a .csv or .parquet table."
 _OUT = "Where the results go. A run that was stopped continues there."
 _TARGET = (
-    "The output to explain: predicted (the largest), label (that of the input's label), output (for a model with one "
-    "output), 281, or 'probability(281)'."
+    "The output to explain: predicted (the largest, or the only one), label (that of the input's label), output (for a "
+    "model with one output), 281, or 'probability(281)'."
 )
 _BASELINE = (
     "What replaces a feature that is switched off. Pictures: a number (default 0) or a name as in gralis explain. "

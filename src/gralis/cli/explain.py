@@ -34,7 +34,10 @@ EXAMPLES = (
 )
 
 
-_TARGET = "The output to explain: 281, '1,0', 'probability(281)' or 'margin(3, against=5)'. The default is the largest."
+_TARGET = (
+    "The output to explain: 281, '1,0', 'probability(281)' or 'margin(3, against=5)', or a name in the file of "
+    "--labels. The default is the largest."
+)
 _BASELINE = (
     "What replaces a feature that is switched off. Pictures: a number after normalising (default 0), zeros, mean, "
     "mean-color, blur or noise. Tables: columns (their means, the default), a number or sample:N."
@@ -87,6 +90,12 @@ def explain(
     else:
         if not images:
             raise GralisError("Give a picture to explain, or a table: --data table.csv --row 17.")
+        for path in images:
+            if path.is_dir():
+                raise GralisError(
+                    f"{path} is a folder; gralis explain takes pictures, and gralis batch {path} --model {model} --out "
+                    f"results explains every picture of a folder."
+                )
         preprocessing = options.preprocessing(size, mean, std)
         inputs = PictureInputs(images, preprocessing, segments, compactness, baseline or "0")
     return ExplainRun(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,36 @@ class ChosenTarget:
 
 def choose_target(model: Any, x: Any, target: str | None, class_names: list[str]) -> ChosenTarget:
     """The target of the command line, else the class with the largest output, else None for a model with one output."""
-    chosen = parse(target) if target is not None else _largest(model, x)
+    chosen = _read(target, class_names) if target is not None else _largest(model, x)
     index = chosen.k if isinstance(chosen, Readout) else chosen
     named = isinstance(index, int) and 0 <= index < len(class_names)
     label = class_names[index] if named else None  # type: ignore[index]
     return ChosenTarget(chosen, label, target is None and chosen is not None)
+
+
+def _read(target: str, class_names: list[str]) -> Target:
+    """The target of the command line: the number of the output with this name, or what `parse` reads.
+
+    >>> _read("coffee", ["tea", "Coffee"]), _read("1", ["tea", "Coffee"])
+    (1, 1)
+    """
+    wanted = target.strip().casefold()
+    names = [] if wanted[:1].isdigit() else class_names  # a number is the number of an output
+    same = [number for number, name in enumerate(names) if name.strip().casefold() == wanted]
+    if len(same) == 1:
+        return same[0]
+    if len(same) > 1:
+        numbers = ", ".join(map(str, same))
+        raise GralisError(f"--target: {len(same)} outputs are called {target!r} in --labels; give a number: {numbers}.")
+    try:
+        return parse(target)
+    except GralisError as error:
+        if not wanted.replace(" ", "").replace("-", "").isalpha():
+            raise
+        near = difflib.get_close_matches(wanted, [name.strip().casefold() for name in class_names], 3)
+        known = f"; similar names there are {', '.join(near)}" if near else ""
+        where = f"no output is called {target!r} in --labels{known}" if class_names else "a name needs --labels, a file"
+        raise GralisError(f"--target: {where}. {error}") from error
 
 
 def read_class_names(path: Path | None) -> list[str]:

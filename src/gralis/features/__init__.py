@@ -1,7 +1,7 @@
 """Features: which coordinates of x are switched together. Every coordinate belongs to exactly one feature.
 
 coordinates    each coordinate is a feature
-groups         coordinates with the same integer label are a feature
+groups         coordinates with the same integer label, or listed under one name, are a feature
 columns        the columns of a table, some of them merged
 channels       the indices of one axis
 grid           patches of an image
@@ -10,6 +10,8 @@ tokens         the tokens of a text
 windows        the windows of a time series
 patches        the tokens of a layer, each on its patch of the image
 heads          the attention heads of a layer
+composition    the features of an input of several arrays; pictures: images without features are cut into regions
+batch_axis     a batch axis of 1 that was left on x
 """
 
 from gralis.features.argument import resolve

@@ -22,6 +22,7 @@ from gralis.features.labels import (
     shape_of,
     shapes_of,
 )
+from gralis.features.members import by_members
 
 __all__ = ["channels", "columns", "coordinates", "groups", "one_per_coordinate"]
 
@@ -55,9 +56,11 @@ def groups(
 
     Parameters
     ----------
-    labels : array of int, or a tuple of them
+    labels : array of int, a tuple of them, or a mapping of str to members
         The label of every coordinate, 0, 1, 2, ... without gaps. A tuple of arrays labels several leaves with one
-        common numbering.
+        common numbering. A mapping has the members of every group by its name: a boolean mask shaped like x or its
+        spatial part or, if x has one axis (`shape`), a list of indices. Coordinates in no group are one more feature,
+        "the rest".
     names : sequence of str, optional
         One name per feature; by default "group 0", "group 1", ...
     shape : tuple of int, array, or a tuple of them, optional
@@ -76,7 +79,14 @@ def groups(
     [6, 6]
     >>> groups([10, 30, 30], relabel=True).labels[0].tolist()
     [0, 1, 1]
+    >>> groups({"vitals": [0, 1], "labs": [3]}, shape=5).names
+    ('vitals', 'labs', 'the rest')
     """
+    if isinstance(labels, Mapping):
+        if names is not None or relabel:
+            raise bad("names", "groups", "None if the groups are a mapping, which has their names", repr(names))
+        numbers, names = by_members(labels, None if shape is None else shape_of(shape, "groups"))
+        labels = numbers
     leaves = tuple(as_labels(leaf, "groups") for leaf in (labels if has_several_leaves(labels) else (labels,)))
     if shape is not None:
         shapes = shapes_of(shape, "groups")

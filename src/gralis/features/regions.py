@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,8 +28,9 @@ def grid(shape: object, patch: int | Sequence[int]) -> Features:
     shape : tuple of int or array
         The shape of x, or x itself.
     patch : int or sequence of int
-        The side of a patch. An int makes squares on the last two axes of x, or intervals if x has one axis. A sequence
-        has one side for each of the last axes: (h, w), (d, h, w) or (t,).
+        The side of a patch. An int makes squares on the last two axes of x, intervals if x has one axis, and cubes on
+        the last three axes if x has four, as a volume with channels has. A sequence has one side for each of the last
+        axes: (h, w), (d, h, w) or (t,).
 
     Returns
     -------
@@ -41,7 +43,7 @@ def grid(shape: object, patch: int | Sequence[int]) -> Features:
     (('r0c0', 'r0c1', 'r1c0', 'r1c1'), [0, 0, 1, 1])
     """
     full = shape_of(shape, "grid")
-    sides = tuple(patch) if isinstance(patch, Sequence) else (patch,) * min(2, len(full))
+    sides = tuple(patch) if isinstance(patch, Sequence) else (patch,) * min(3 if len(full) == 4 else 2, len(full))
     if not 0 < len(sides) <= min(3, len(full)) or not all(is_whole(side, 1) for side in sides):
         allowed = f"a positive int, or one per axis, for at most the last {min(3, len(full))} axes of {full}"
         raise bad("patch", "grid", allowed, repr(patch))
@@ -65,6 +67,8 @@ def slic(
     shape: object = None,
 ) -> Features:
     """Superpixels: connected regions of similar colour (scikit-image's SLIC), which span all channels.
+
+    A volume is cut into supervoxels. A warning is given if there are far fewer regions than asked for.
 
     Pixels are stretched from [min, max] to [0, 1]. RGB is compared in Lab, anything else on [0, 100], so that
     `compactness` means the same for both. Needs scikit-image (`pip install gralis[image]`).
@@ -104,7 +108,16 @@ def slic(
     else:  # not `fit`, which would have to guess where the channels are
         flat = regions if axis is None else np.expand_dims(regions, axis)
         labels = np.broadcast_to(flat, to_numpy(image).shape)
-    names = [f"region {i + start_label}" for i in range(int(regions.max()) + 1)]
+    n_regions = int(regions.max()) + 1
+    if 2 * n_regions < min(n_segments, regions.size):
+        found = "1 region" if n_regions == 1 else f"{n_regions} regions"
+        warnings.warn(
+            f"slic found {found} where n_segments={n_segments} asked for more; a larger compactness or n_segments may "
+            f"give more, and grid(x.shape, side) always cuts.",
+            UserWarning,
+            stacklevel=2,
+        )
+    names = [f"region {i + start_label}" for i in range(n_regions)]
     meta = {"n_segments": int(n_segments), "compactness": float(compactness), "sigma": float(sigma)}
     return Features((labels,), names, "slic", {**meta, "segments_shape": list(regions.shape)})
 

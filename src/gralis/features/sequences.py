@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from gralis.arrays import to_numpy
-from gralis.checks import whole
+from gralis.checks import positive, whole
 from gralis.errors import bad
+from gralis.features.coordinate_names import checked_names
 from gralis.features.features import Features
 from gralis.features.labels import as_labels, check_size
 
@@ -27,7 +29,8 @@ def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = 
     tokenizer : object, optional
         A tokenizer with `convert_ids_to_tokens`, as in transformers, which names the tokens.
     names : sequence of str, optional
-        One name per token. Without `names` and `tokenizer` the ids are the names.
+        One name per token. Without `names` and `tokenizer` the ids are the names. A name that occurs more than once
+        gets its position in brackets, so that every name says where its token is.
 
     Returns
     -------
@@ -37,6 +40,8 @@ def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = 
     --------
     >>> tokens([101, 7592, 102], names=["[CLS]", "hello", "[SEP]"])
     Features(tokens, 3 features over (3,))
+    >>> tokens([5, 8, 5], names=["the", "cat", "the"]).names
+    ('the [0]', 'cat', 'the [2]')
     """
     try:
         shape = to_numpy(ids).shape
@@ -51,10 +56,16 @@ def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = 
         if tokenizer is not None and not callable(convert):
             raise bad("tokenizer", "tokens", "one with convert_ids_to_tokens, or names=", type(tokenizer).__name__)
         names = list(map(str, numbers.tolist())) if convert is None else list(convert(numbers.tolist()))
-    return Features((np.arange(len(numbers)),), names, "tokens")
+    texts = checked_names(names, len(numbers))
+    count = Counter(texts)
+    placed = [f"{name} [{place}]" if count[name] > 1 else name for place, name in enumerate(texts)]
+    meta = {"texts": list(texts)} if max(count.values()) > 1 else {}
+    return Features((np.arange(len(numbers)),), placed, "tokens", meta)
 
 
-def windows(length: int, width: int, channels: int | None = None) -> Features:
+def windows(
+    length: int, width: int, channels: int | None = None, *, rate: float | None = None, unit: str = "s"
+) -> Features:
     """One feature per window of a time series, (length,) or (channels, length); windows span all channels.
 
     Parameters
@@ -65,6 +76,10 @@ def windows(length: int, width: int, channels: int | None = None) -> Features:
         The number of steps of a window; the last window may be shorter.
     channels : int, optional
         The number of channels, if x has the shape (channels, length).
+    rate : float, optional
+        The number of steps in one unit of time. With it the names are times, otherwise they are steps.
+    unit : str, default="s"
+        The unit of time.
 
     Returns
     -------
@@ -74,6 +89,8 @@ def windows(length: int, width: int, channels: int | None = None) -> Features:
     --------
     >>> windows(10, 4).names, windows(10, 4, channels=2).sizes.tolist()
     (('t0-3', 't4-7', 't8-9'), [8, 8, 4])
+    >>> windows(10, 4, rate=16).names
+    ('0-0.25 s', '0.25-0.5 s', '0.5-0.625 s')
     """
     length, width = whole(length, "length", 1, "windows"), whole(width, "width", 1, "windows")
     n_rows = 1 if channels is None else whole(channels, "channels", 1, "windows")
@@ -83,4 +100,8 @@ def windows(length: int, width: int, channels: int | None = None) -> Features:
     labels = steps if channels is None else np.broadcast_to(steps, (channels, length))
     starts = range(0, length, width)
     names = [f"t{start}-{min(start + width, length) - 1}" for start in starts]
+    if rate is not None:
+        per_unit = positive(rate, "rate", "windows")
+        ends = [(start / per_unit, min(start + width, length) / per_unit) for start in starts]
+        names = [f"{begin:.6g}-{end:.6g} {unit}" for begin, end in ends]
     return Features((labels,), names, "windows", {"width": width})

@@ -86,5 +86,10 @@ def jumping_by_type(features: Features, whole: Sequence[NDArray[np.bool_]]) -> F
     [False, True]
     """
     owners = [labels[by_type] for labels, by_type in zip(features.labels, whole, strict=True)]
-    jumping = np.unique(np.concatenate(owners))
-    return features if features.chosen or not len(jumping) else features.jumping(jumping.tolist())
+    chosen = features.meta.get("chosen_arrays")
+    if chosen is None and features.chosen:
+        return features
+    # If the user has chosen for some arrays of x only, the types of the others decide.
+    by_type = [own for array, own in enumerate(owners) if array not in (chosen or ())]  # type: ignore[operator]
+    jumping = np.unique(np.concatenate([*by_type, np.flatnonzero(features.discrete)]))
+    return features.jumping(jumping.tolist()) if len(jumping) or features.chosen else features

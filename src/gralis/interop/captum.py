@@ -77,7 +77,7 @@ class Gralis:
         additional_forward_args : object or tuple, optional
             More arguments of the model. A tensor with one row per input is used row by row.
         feature_mask : tensor or tuple of tensors, optional
-            The number of the group that each coordinate belongs to; it takes precedence over `features`.
+            The number of the group that each coordinate belongs to, in place of the option `features`.
         return_convergence_delta : bool, default=False
             Whether to return sum of phi - (F(x) - F(x')) of every row too.
 
@@ -90,7 +90,11 @@ class Gralis:
         n_rows = _count_rows(leaves)
         targets = _targets(target, n_rows)
         starts = _baselines(baselines, leaves)
+        if feature_mask is None and options.get("features") is None:
+            options["features"] = "pixels"  # captum's attributions have one number for each number of the input
         if feature_mask is not None:
+            if options.get("features") is not None:
+                raise bad("features", "Gralis.attribute", "left out if there is a feature_mask", "both")
             options["features"] = _features(feature_mask, leaves)
         extra = additional_forward_args if isinstance(additional_forward_args, tuple) else (additional_forward_args,)
         extra = () if additional_forward_args is None else extra

@@ -125,9 +125,7 @@ def _target(model: object, item: Item, label: str | None, options: ManyOptions) 
         return int(label.partition(".")[0])
     place = {name: options.explain[name] for name in ("device", "dtype")}
     predicted = Problem.build(model, item.x, target=0, **place).predicted()
-    if predicted is None:
-        raise GralisError("target='predicted' needs outputs of shape (rows, classes).")
-    return predicted
+    return predicted  # None for a model with one output, which is then explained
 
 
 def _parts(places: Sequence[int], n_features: int, options: ManyOptions) -> list[Sequence[int]]:

@@ -70,7 +70,7 @@ def explain_many(
         One id for each input; None numbers them from 0. Inputs with ids are explained in the order of the ids.
     target : int, callable, {"predicted", "label"} or None, default=None
         What is explained, as in `gralis.explain`. "predicted" takes the class with the largest output of each input,
-        "label" the class that its label names.
+        or the only output of a model with one, and "label" the class that its label names.
     engine : {"local", "ray"}, default="local"
         Whether the blocks are explained in this process or by Ray workers. The results are the same up to rounding.
     workers : int, default=None

@@ -13,12 +13,25 @@ from gralis.models.failures import kind
 from gralis.models.jax_function import jax_model as jax
 from gralis.models.keras_model import keras_model as keras
 from gralis.models.numpy_function import function
+from gralis.models.onnx_session import onnx_model as onnx
 from gralis.models.protocol import Model, OutputModel, Points
 from gralis.models.torch_module import torch_model as torch
 from gralis.targets import Target
 from gralis.targets import check as _check
 
-__all__ = ["Model", "OutputModel", "Points", "adapt", "blackbox", "function", "jax", "keras", "register", "torch"]
+__all__ = [
+    "Model",
+    "OutputModel",
+    "Points",
+    "adapt",
+    "blackbox",
+    "function",
+    "jax",
+    "keras",
+    "onnx",
+    "register",
+    "torch",
+]
 
 _ADAPTERS: list[tuple[Callable[[object], bool], Callable[[object, Target], Model]]] = []
 

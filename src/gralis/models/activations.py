@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from gralis.errors import GralisError, ModelError, bad
+from gralis.errors import GralisError, NoGradientError, bad
 from gralis.models.points import leaves
 from gralis.models.protocol import Points
 from gralis.models.torch_module import TorchModel
@@ -57,5 +57,7 @@ class ActivationModel(TorchModel):
             )
         return self.layer.register_forward_hook(lambda module, inputs, output: capture(output))
 
-    def _detached(self) -> ModelError:
-        return ModelError("The output of the model does not depend on this layer through differentiable operations.")
+    def _detached(self) -> NoGradientError:
+        return NoGradientError(
+            "The output of the model does not depend on this layer through differentiable operations."
+        )

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gralis.errors import GralisError, ModelError, bad
+from gralis.errors import ModelError, NoGradientError, bad
 from gralis.models.failures import full_name, kind, report_failure
 from gralis.models.fingerprint import of_function
 from gralis.models.numpy_function import numpy_points
@@ -90,7 +90,7 @@ class BlackboxModel(OutputModel):
 
     def values_and_gradients(self, points: Points, targets: Sequence[Target]) -> NoReturn:
         """Always raises: there is no gradient."""
-        raise GralisError(
+        raise NoGradientError(
             f'The black box {self.name} has no gradient, so there are no rays; use plan="endpoint" or plan="values".'
         )
 

@@ -50,7 +50,17 @@ def report_failure(culprit: str, points: Points, advice: str = "") -> Iterator[N
             raise
         text = (str(error).strip().splitlines() or ["(no text)"])[0]
         sentence = f"{culprit} raised {type(error).__name__} on points of shape {shapes(points)}: {text}"
-        raise ModelError(f"{sentence} {advice or _batch_advice(points)}".rstrip()) from error
+        raise ModelError(f"{sentence} {advice or _advice(points, text)}".rstrip()) from error
+
+
+def _advice(points: Points, text: str) -> str:
+    """What to do about the two mistakes that are made most often."""
+    if "indices" in text and "scalar type" in text:
+        return (
+            "(The model looks its input up in an embedding, which takes whole numbers: give x as integers, such as "
+            "x.long(), whose tokens jump from x' to x, or explain the output of the embedding with layer=...)"
+        )
+    return _batch_advice(points)
 
 
 def _batch_advice(points: Points) -> str:

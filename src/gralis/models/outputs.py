@@ -15,6 +15,7 @@ from torch import Tensor
 from gralis.errors import GralisError
 from gralis.models.protocol import Model, OutputModel, Points, session_of
 from gralis.targets import OnTensors, Target, select
+from gralis.targets.outputs import logits_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ def predicted(model: Model, points: Points) -> int | None:
 
 def _logits(model: Model, points: Points) -> Tensor | None:
     outputs = with_outputs(model).outputs(points)
-    logits = getattr(outputs, "logits", outputs)
+    logits = logits_of(outputs)
     return logits if isinstance(logits, Tensor) else None
 
 

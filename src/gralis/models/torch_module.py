@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gralis.errors import ModelError, bad
+from gralis.errors import GralisError, ModelError, NoGradientError, bad
 from gralis.models.failures import full_name, kind, report_failure
 from gralis.models.fingerprint import of_function, of_module
 from gralis.models.frozen import frozen
@@ -58,11 +58,24 @@ def torch_model(
         raise bad("module", "models.torch", "a torch.nn.Module or a function on batch tensors", kind(module))
     if dtype not in (None, torch.float16, torch.bfloat16, torch.float32, torch.float64):
         raise bad("dtype", "models.torch", "None or a floating torch.dtype of 16 to 64 bits", repr(dtype))
+    return TorchModel(module, check(target, "models.torch"), None if device is None else _available(device), dtype)
+
+
+def _available(device: torch.device | str) -> torch.device:
+    """The device, if this machine and this build of torch have it."""
     try:
-        place = None if device is None else torch.empty(0, device=device).device  # fails if there is no such device
-    except (RuntimeError, TypeError, AssertionError):
-        raise bad("device", "models.torch", "None or a torch device such as 'cpu' or 'cuda:0'", repr(device)) from None
-    return TorchModel(module, check(target, "models.torch"), place, dtype)
+        place = torch.device(device)
+    except (RuntimeError, TypeError):
+        allowed = "None or a torch device such as 'cpu' or 'cuda:0'"
+        raise bad("device", "models.torch", allowed, repr(device)) from None
+    try:
+        return torch.empty(0, device=place).device
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
+        why = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
+        raise GralisError(
+            f"There is no device {str(place)!r} here ({why}); leave device= out to compute where the model is, or use "
+            f"device='cpu'."
+        ) from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,7 +137,7 @@ class TorchModel(OutputModel):
 
     def _backward(self, value: Tensor, inputs: list[Tensor], points: Points, *, keep: bool) -> Points:
         """dvalue/dpoint; `keep` keeps the graph for the next target."""
-        if not value.requires_grad:
+        if not value.requires_grad or self._is_quantised():
             raise self._detached()
         with report_failure(f"The backward pass of {self.name}", points):
             moving = [leaf for leaf in inputs if leaf.requires_grad]  # integers jump
@@ -210,8 +223,13 @@ class TorchModel(OutputModel):
             raise ModelError(f"The model {self.name} returned complex values; give a function as target.")
         return values if values.is_floating_point() else values.to(torch.get_default_dtype())
 
-    def _detached(self) -> ModelError:
-        return ModelError(
-            f"The output of {self.name} is detached from its input (.detach(), argmax, NumPy or no_grad inside?), "
-            'so there are no rays; plan="endpoint" needs values only.'
+    def _is_quantised(self) -> bool:
+        """Whether a part of the module computes with whole numbers; torch would return gradients that are wrong."""
+        parts = () if self._owner is None else self._owner.modules()
+        return any(".quantized." in f"{type(part).__module__}." for part in parts)
+
+    def _detached(self) -> NoGradientError:
+        return NoGradientError(
+            f"The output of {self.name} is detached from its input (.detach(), argmax, NumPy, no_grad or quantised "
+            'layers inside?), so there are no rays; plan="endpoint" and plan="values" need values only.'
         )

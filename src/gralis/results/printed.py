@@ -38,14 +38,19 @@ class Printed(Certified, BothAnswers):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Opposite signs, the sums, the cost, and whether the run was completed, each in a sentence."""
-        notes = [conflict_sentence(self.sign_conflicts)] if self.sign_conflicts else []
+        """What was decided for the user, opposite signs, the sums, the cost, and whether the run was completed."""
+        notes = [*self.choices, *([conflict_sentence(self.sign_conflicts)] if self.sign_conflicts else [])]
         notes += [f"{self.sum_sentence}; {self.residual_sentence}", self.cost_sentence]
         if not self.complete:
             notes.append("the run stopped before the plan was done; all numbers are from the rays evaluated so far")
         if self.reached is not None:
             notes.append(self.tolerance_sentence)
         return tuple(notes)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What was decided for the user, in sentences: a batch axis left out, a picture cut into regions."""
+        return tuple(f"note: {sentence}" for sentence in self.provenance.get("choices", ()))
 
     @property
     def sum_sentence(self) -> str:

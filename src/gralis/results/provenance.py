@@ -40,6 +40,7 @@ def provenance(
         "target": describe(problem.targets[target]),
         "baseline": problem.baselines.name,
         "features": repr(problem.features),
+        "choices": list(problem.choices),  # what was decided for the user, in sentences
         "kernels": [to_dict(kernel, problem.n_features) for kernel in kernels],
         "plan": plan.name,
         "plan_options": plan.options(),

@@ -8,14 +8,12 @@ from torch import Tensor
 
 from gralis.errors import GralisError
 
-__all__ = ["as_tensor", "kind_of", "position", "shape_in_rows"]
+__all__ = ["as_tensor", "kind_of", "logits_of", "position", "shape_in_rows"]
 
 
 def as_tensor(outputs: object, wanted_by: str) -> Tensor:
-    """The outputs as a tensor; of an object with a `.logits` tensor (HuggingFace) the logits."""
-    if isinstance(outputs, Tensor):
-        return outputs
-    logits = getattr(outputs, "logits", None)
+    """The outputs as a tensor; of a dict or an object with a tensor `logits` (transformers) the logits."""
+    logits = logits_of(outputs)
     if isinstance(logits, Tensor):
         return logits
     advice = "give a function as target, e.g. target=lambda outputs: outputs[0][:, 3]"
@@ -24,6 +22,17 @@ def as_tensor(outputs: object, wanted_by: str) -> Tensor:
     elif type(outputs).__module__ == "numpy":
         advice = "wrap a NumPy function with gralis.models.function or gralis.models.blackbox"
     raise GralisError(f"The model returned {kind_of(outputs)}, where {wanted_by} needs a tensor; {advice}.")
+
+
+def logits_of(outputs: object) -> object:
+    """The entry `logits` of a dict or an object that has one; anything else as it is.
+
+    >>> logits_of({"logits": 3, "hidden": 4}), logits_of(5)
+    (3, 5)
+    """
+    if isinstance(outputs, Mapping) and "logits" in outputs:
+        return outputs["logits"]
+    return getattr(outputs, "logits", outputs)
 
 
 def kind_of(outputs: object) -> str:

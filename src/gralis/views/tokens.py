@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ def pieces(features: Features) -> list[tuple[int | None, str]]:
     text, spans = features.meta.get("text"), features.meta.get("spans")
     if not isinstance(text, str) or not isinstance(spans, list):
         listed: list[tuple[int | None, str]] = []
-        for number, name in enumerate(features.names):
+        for number, name in enumerate(_texts(features)):
             listed += [(None, " "), (number, _visible(name))]
         return listed[1:]
     order, end, found = sorted(range(len(spans)), key=lambda number: int(spans[number][0])), 0, []
@@ -115,7 +116,7 @@ def text(e: Explanation, ax: Axes, *, level: float, **_: Any) -> None:
             box = Rectangle((start, row - 0.36), width, 0.72, facecolor=shades[token], edgecolor="none")
             ax.add_patch(box)
             drawn = ax.text(
-                start + width / 2, row, _visible(e.names[token]), ha="center", va="center", parse_math=False
+                start + width / 2, row, _visible(_texts(e.features)[token]), ha="center", va="center", parse_math=False
             )
             drawn.set(family="monospace", fontsize=min(11.0, wide), color=INK)
             if distinct[token]:
@@ -134,7 +135,7 @@ def lines(e: Explanation) -> list[list[tuple[int, float, float]]]:
     _require_names(e)
     rows: list[list[tuple[int, float, float]]] = [[]]
     start = 0.0
-    for token, name in enumerate(e.names):
+    for token, name in enumerate(_texts(e.features)):
         width = min(len(_visible(name)) + 0.6, float(_LINE))
         if start and start + width > _LINE:
             rows.append([])
@@ -163,6 +164,12 @@ def _distinct_from_zero(e: Explanation, level: float) -> list[bool]:
     """Whether the simultaneous interval of each value excludes zero."""
     low, high = e.interval(level).T
     return [bool(each) for each in (low > 0) | (high < 0)]
+
+
+def _texts(features: Features) -> Sequence[str]:
+    """The tokens themselves; their names may say in addition where a token that occurs twice is."""
+    texts = features.meta.get("texts")
+    return texts if isinstance(texts, list) else features.names
 
 
 def _visible(name: str) -> str:
