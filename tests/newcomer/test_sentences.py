@@ -29,7 +29,7 @@ X = torch.linspace(0.2, 1, 5)
 
 def test_a_device_that_is_not_here() -> None:
     missing = "cuda" if not torch.cuda.is_available() else "cuda:99"
-    with pytest.raises(GralisError, match=rf"There is no device '{missing}' here \(.+\); leave device= out"):
+    with pytest.raises(GralisError, match=rf"must be one that is here \(.+\)\. Got '{missing}' instead\. Leave dev"):
         gralis.explain(mlp(), X, target=0, device=missing)
     with pytest.raises(GralisError, match="None or a torch device such as 'cpu'"):
         gralis.explain(mlp(), X, target=0, device="gpu")

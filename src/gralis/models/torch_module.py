@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gralis.errors import GralisError, ModelError, NoGradientError, bad
+from gralis.errors import ModelError, NoGradientError, bad
 from gralis.models.failures import full_name, kind, report_failure
 from gralis.models.fingerprint import of_function, of_module
 from gralis.models.frozen import frozen
@@ -72,10 +72,8 @@ def _available(device: torch.device | str) -> torch.device:
         return torch.empty(0, device=place).device
     except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
         why = (str(error).strip().splitlines() or ["no reason given"])[0].rstrip(".")
-        raise GralisError(
-            f"There is no device {str(place)!r} here ({why}); leave device= out to compute where the model is, or use "
-            f"device='cpu'."
-        ) from None
+        advice = "Leave device= out to compute where the model is, or use device='cpu'."
+        raise bad("device", "explain", f"one that is here ({why})", repr(str(place)), advice) from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
