@@ -12,7 +12,7 @@ from __future__ import annotations
 import pydoc_data.topics
 import re
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -46,8 +46,7 @@ def tokenizer_for(words: list[str]) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="[UNK]", pad_token="[PAD]")
 
 
-@dataclass(frozen=True)
-class Riddle:
+class Riddle(NamedTuple):
     """A prompt, its passages, which of them has the code word, that word, and the answer."""
 
     passages: tuple[str, ...]

@@ -1,8 +1,8 @@
 """Do the words get their known weights? A small BERT learns sentences made from a table, whose truth is additive.
 
 Rows of scikit-learn's wine data become sentences such as "the wine has high alcohol , low malic , ...". Every phrase
-has a known weight, and the score of a sentence is the sum over its phrases. In training, phrases are masked at random, and
-a masked phrase counts nothing. So the contribution of every phrase is known: its weight. Nothing is downloaded.
+has a known weight, and the score of a sentence is the sum over its phrases. In training, phrases are masked at random,
+and a masked phrase counts nothing. So the contribution of every phrase is known: its weight. Nothing is downloaded.
 """
 
 from __future__ import annotations
