@@ -18,6 +18,7 @@ STAGES = (
     ("laws",),
     ("kernels",),
     ("targets", "storage"),
+    ("trees",),
     ("models",),
     ("features",),
     ("baselines",),

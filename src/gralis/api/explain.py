@@ -8,8 +8,9 @@ from typing import Any, Literal, Unpack, overload
 
 import torch
 
+from gralis.api.tree_run import TreeRun, trees_behind
 from gralis.errors import bad
-from gralis.kernels import Gaussian, as_kernel
+from gralis.kernels import Gaussian, Kernel, as_kernel
 from gralis.options import Choices, Options
 from gralis.plans import Plan, as_plan
 from gralis.problem import Problem
@@ -63,6 +64,8 @@ def explain(
     model : torch.nn.Module, callable or Model
         The model F. A callable gets a batch of points (rows, *x.shape) and returns (rows,) or (rows, classes, ...).
         `gralis.models` has adapters for NumPy, JAX, Keras and black boxes.
+        Tree ensembles of scikit-learn, XGBoost, LightGBM and CatBoost are taken as they are: their raw outputs are
+        explained in closed form, without sampling, and then `x` is a row of a table and `baseline` a background.
     x : tensor, array, or a tuple or dict of them
         One input, without a batch axis. A batch axis of 1 is left out if the model shows that it is one: it reads x as
         a batch, and fails with one more axis. The table says so.
@@ -149,10 +152,22 @@ def explain(
     [2.75, 4.5, 1.25]
     """
     options = dict(locals())
-    run = prepare(options.pop("model"), options.pop("x"), options, "explain")
+    del options["model"], options["x"]
+    run = exactly(model, x, options)
+    if run is not None:
+        explanations = run.results()
+        several = isinstance(target, list) or target == "all"
+        return Explanations(explanations, tuple(map(describe, run.targets))) if several else explanations[0]
+    sampled = prepare(model, x, options, "explain")
     if isinstance(target, list | str):
-        return Explanations(run.results(), tuple(map(describe, run.problem.targets)))
-    return run.result()
+        return Explanations(sampled.results(), tuple(map(describe, sampled.problem.targets)))
+    return sampled.result()
+
+
+def exactly(model: object, x: object, options: Mapping[str, Any]) -> TreeRun | None:
+    """The run that sums up a tree ensemble in closed form; None if the model or the options need sampling."""
+    trees = trees_behind(model, options)
+    return None if trees is None else TreeRun(trees, x, _kernels(options["kernel"]), as_plan(options["plan"]), options)
 
 
 def prepare(model: object, x: object, options: Mapping[str, Any], owner: str) -> Run:
@@ -182,8 +197,14 @@ def about(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def begin(problems: Sequence[Problem], options: Mapping[str, Any]) -> Run:
     """A run on these problems. All other options are checked."""
-    kernel = options["kernel"]
-    kernels = [as_kernel(k) for k in (kernel if isinstance(kernel, list | tuple) else [kernel])]
+    return Run(
+        problems, _kernels(options["kernel"]), as_plan(options["plan"]), Options.checked(options), options["progress"]
+    )
+
+
+def _kernels(kernel: Any) -> tuple[Kernel, ...]:
+    """The kernels that the user named, at least one."""
+    kernels = tuple(as_kernel(k) for k in (kernel if isinstance(kernel, list | tuple) else [kernel]))
     if not kernels:
         raise bad("kernel", "explain", "a kernel, or a list of at least one", "an empty list")
-    return Run(problems, kernels, as_plan(options["plan"]), Options.checked(options), options["progress"])
+    return kernels

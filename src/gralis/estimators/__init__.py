@@ -8,6 +8,7 @@ ratio      Algorithm 1
 endpoint   marginal differences of coalition values
 shapley    Shapley values from any coalition values, by the games that the rows make likely
 folded     sums of rays, for very many features
+tree_sums  the closed-form sum over the crossings of trees
 node_error how far fixed nodes may be off on each ray
 witnesses  what random nodes and drawn coalitions may have missed
 removal    what the output loses if one feature goes to its baseline
@@ -31,6 +32,7 @@ from gralis.estimators.folded import FoldedRays
 from gralis.estimators.plain import EnumeratedRays, WeightedRays
 from gralis.estimators.ratio import GivenRatio, Ratio
 from gralis.estimators.shapley import LikelyGames
+from gralis.estimators.tree_sums import TreeSums
 from gralis.registry import Registry
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "GIVEN_RATIO",
     "RATIO",
     "SHAPLEY",
+    "TREES",
     "WEIGHTED",
     "Design",
     "Estimate",
@@ -53,11 +56,11 @@ __all__ = [
 
 ADJUSTED, WEIGHTED, ENUMERATED, RATIO = AdjustedRays(), WeightedRays(), EnumeratedRays(), Ratio()
 COPIES, ENDPOINT, SHAPLEY, FOLDED = CopiedRays(), EndpointDifferences(), LikelyGames(), FoldedRays()
-GIVEN_RATIO = GivenRatio()
+GIVEN_RATIO, TREES = GivenRatio(), TreeSums()
 
 _BUILT_IN: tuple[Estimator, ...] = (
     *(ADJUSTED, WEIGHTED, ENUMERATED, COPIES),
-    *(RATIO, GIVEN_RATIO, ENDPOINT, SHAPLEY, FOLDED),
+    *(RATIO, GIVEN_RATIO, ENDPOINT, SHAPLEY, FOLDED, TREES),
 )
 _BY_NAME = Registry("estimators.register", {estimator.name: estimator for estimator in _BUILT_IN}, "estimator.name")
 

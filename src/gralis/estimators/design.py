@@ -194,7 +194,7 @@ class Estimator(ABC):
     def estimates(self, ledgers: Sequence[Any], designs: Sequence[Design]) -> tuple[Estimate, ...]:
         """The values of several questions on the same rays. Questions about one input share one design."""
 
-    def total_of_values(self, ledger: Ledger, design: Design) -> Estimate:
+    def total_of_values(self, ledger: Any, design: Design) -> Estimate:
         """sum_T v(T) / (|T| C(n, |T|)): what the values under the uniform kernel sum to, from coalition values."""
         raise GralisError(f"The estimator {self.name!r} cannot sum values, so the residual cannot be split.")
 

@@ -16,16 +16,16 @@ ProgressOption = bool | Callable[[int, int], None] | None
 
 
 class Bar:
-    """Counts gradients, on a bar or with a callback.
+    """Counts gradients, or another unit of work, on a bar or with a callback.
 
     `progress` says where: None shows a bar if the program runs on a terminal, True always and False never; a callable
     is called with (done, total).
     """
 
-    def __init__(self, progress: ProgressOption, total: int) -> None:
+    def __init__(self, progress: ProgressOption, total: int, unit: str = "gradient") -> None:
         self._callback = progress if callable(progress) and not isinstance(progress, bool) else None
         shown = progress is True or (progress is None and sys.stderr.isatty())
-        self._bar: Any = tqdm(total=total, unit="gradient", desc="gralis", leave=False) if shown else None
+        self._bar: Any = tqdm(total=total, unit=unit, desc="gralis", leave=False) if shown else None
         self._done, self._total = 0, total
         self._stop: StopIteration | None = None
 

@@ -6,7 +6,9 @@ the coalition of all features is always known, and a census adds the single feat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,10 @@ from scipy.special import gammaln
 
 from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
-from gralis.ledger import AnyLedger, Ledger
+from gralis.explainers.indices import Index
+from gralis.explainers.transform import Coalition, faith, index_values, moebius
+from gralis.explainers.tree_values import TreeValues
+from gralis.ledger import AnyLedger, Ledger, TreeLedger
 from gralis.rays import CENSUS
 
 
@@ -72,6 +77,23 @@ class CoalitionValues:
         np.add.at(v, codes, np.exp(self.log_count) * self.value)  # the weight of the row's baseline
         return v
 
+    def rows(self, owner: str) -> CoalitionValues:
+        """These values, which are rows."""
+        return self
+
+    def index(self, index: Index, sets: Sequence[Coalition]) -> Array:
+        """An index of these coalitions. The rows must be complete."""
+        return index_values(moebius(self.table()), index, sets)
+
+    def moebius(self, sets: Sequence[Coalition]) -> Array:
+        """The Moebius coefficients of these coalitions. The rows must be complete."""
+        m = moebius(self.table())
+        return np.array([m[sum(1 << j for j in members)] for members in sets])
+
+    def faith(self, order: int, sets: Sequence[Coalition]) -> Array:
+        """Faith-Shap of this order. The rows must be complete."""
+        return faith(moebius(self.table()), order, sets)
+
     def together(self, without: int = -2) -> Array:
         """The logarithm of how many coalitions a row stands for among all replicates together.
 
@@ -82,12 +104,16 @@ class CoalitionValues:
         return np.where(self.replicate == without, -np.inf, log)
 
 
-def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array) -> CoalitionValues:
-    """The coalition values in the rows of a ledger.
+#: What explainers ask for coalition values: rows, or trees that know all of them.
+Game: TypeAlias = CoalitionValues | TreeValues
+
+
+def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array) -> Game:
+    """The coalition values in the rows of a ledger, or in its trees.
 
     Parameters
     ----------
-    ledger : Ledger or FoldedLedger
+    ledger : Ledger, FoldedLedger or TreeLedger
         The evaluated rays. A folded ledger is refused.
     full : array of shape (n_baselines,)
         v of the coalition of all features, for every baseline.
@@ -96,8 +122,10 @@ def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array)
 
     Returns
     -------
-    CoalitionValues
+    CoalitionValues or TreeValues
     """
+    if isinstance(ledger, TreeLedger):
+        return TreeValues(ledger)
     ledger = ledger.require_rows("An explainer that reads coalition values")
     value, from_rays = _values(ledger)
     with np.errstate(divide="ignore"):  # a baseline may have no weight

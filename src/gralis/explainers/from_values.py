@@ -11,11 +11,11 @@ from gralis.arrays import Array
 from gralis.checks import is_whole, non_negative, one_of, positive
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate
-from gralis.explainers.coalition_values import CoalitionValues
+from gralis.explainers.coalition_values import CoalitionValues, Game
 from gralis.explainers.indices import BANZHAF, SII, Index, k_sii, stii
 from gralis.explainers.regression import faith_estimate, lasso_support, lime_fit, moebius_estimate
 from gralis.explainers.sampled import index_estimate
-from gralis.explainers.transform import Coalition, coalitions, faith, index_values, moebius
+from gralis.explainers.transform import Coalition, coalitions
 
 __all__ = [
     "INDICES",
@@ -59,23 +59,24 @@ class LimeFit:
     note: str
 
 
-def by_index(values: CoalitionValues, index: Index, sets: tuple[Coalition, ...], method: str | None = None) -> Estimate:
+def by_index(values: Game, index: Index, sets: tuple[Coalition, ...], method: str | None = None) -> Estimate:
     """An index of these coalitions; exact if every coalition was evaluated, otherwise estimated from the rows."""
     if values.complete:
-        return exact_estimate(index_values(moebius(values.table()), index, sets), method or index.name)
-    estimate = index_estimate(values, index, sets)
+        return exact_estimate(values.index(index, sets), method or index.name)
+    estimate = index_estimate(values.rows(index.name), index, sets)
     return estimate if method is None else replace(estimate, method=method)
 
 
-def kernel_shap(values: CoalitionValues) -> Estimate:
+def kernel_shap(game: Game) -> Estimate:
     """Shapley values by weighted least squares, constrained to sum to F(x) - F(x')."""
+    values = game.rows("kernel_shap")
     _require_rows(values, values.n_features, "kernel_shap")
     return faith_estimate(values, coalitions(values.n_features, 1), "KernelSHAP")
 
 
-def lime(values: CoalitionValues, ridge: float, sigma: float, k_features: int | None, select: str) -> LimeFit:
+def lime(game: Game, ridge: float, sigma: float, k_features: int | None, select: str) -> LimeFit:
     """A ridge fit on all 0/1 features, or on the `k_features` features that `select` chooses."""
-    n = values.n_features
+    values, n = game.rows("lime"), game.n_features
     ridge, sigma = non_negative(ridge, "ridge", "lime"), positive(sigma, "sigma", "lime")
     if sigma < _LEAST_SIGMA:
         raise bad("sigma", "lime", f"a number >= {_LEAST_SIGMA:g}", repr(sigma))
@@ -97,23 +98,24 @@ def lime(values: CoalitionValues, ridge: float, sigma: float, k_features: int | 
     return LimeFit(estimate, intercept, r2, tuple(int(i) for i in support), note)
 
 
-def moebius_up_to(values: CoalitionValues, sets: tuple[Coalition, ...]) -> tuple[Estimate, str]:
+def moebius_up_to(game: Game, sets: tuple[Coalition, ...]) -> tuple[Estimate, str]:
     """Moebius coefficients and a note. They are exact if every coalition was evaluated, otherwise a best fit."""
-    if values.complete:
-        m = moebius(values.table())
-        return exact_estimate(np.array([m[sum(1 << j for j in members)] for members in sets]), "Moebius"), values.note
+    if game.complete:
+        return exact_estimate(game.moebius(sets), "Moebius"), game.note
+    values = game.rows("moebius")
     _require_rows(values, len(sets), "moebius")
     estimate, n_known = moebius_estimate(values, sets)
     return estimate, f"{n_known} exact, the others from the best fit of this order {values.note}".strip()
 
 
-def interactions(values: CoalitionValues, sets: tuple[Coalition, ...], order: int, index: str) -> Estimate:
+def interactions(values: Game, sets: tuple[Coalition, ...], order: int, index: str) -> Estimate:
     """One of INDICES for these coalitions of up to `order` features."""
-    _require_rows(values, len(sets), "interactions")
+    if not values.complete:
+        _require_rows(values.rows("interactions"), len(sets), "interactions")
     if index == "FSII":
         if values.complete:
-            return exact_estimate(faith(moebius(values.table()), order, sets), index)
-        return faith_estimate(values, sets, index)
+            return exact_estimate(values.faith(order, sets), index)
+        return faith_estimate(values.rows("FSII"), sets, index)
     if index == "STII" and not values.complete and order > 2:
         raise GralisError(
             "STII of order 3 and more needs the values of all small coalitions; explain with plan='exhaustive', or "

@@ -20,7 +20,7 @@ from gralis.features import Features
 from gralis.features.coordinate_names import CoordinateNames
 from gralis.files.archive_checks import require_whole
 from gralis.kernels import Kernel, from_dict, to_dict
-from gralis.ledger import FoldedLedger, Ledger
+from gralis.ledger import AnyLedger, FoldedLedger, Ledger, TreeLedger
 from gralis.results.explanation import Explanation
 from gralis.results.result import InputForm
 from gralis.storage.container import put_arrays, read_arrays, write_arrays
@@ -33,6 +33,7 @@ KIND = "explanation"
 _KNOWN = re.compile(
     r"values|departures|carriers|margin|rounding|f_baselines|baseline_weights|squared_distance|kernel"
     r"|(x|baselines|labels)\.\d{1,4}|ledger\.[a-z_]+|folded\.(rays|weights|blocks|kernel\.\d{1,4})"
+    r"|trees\.(of_rays\.)?[a-z_]+"
 )
 _ALLOWANCES = ("margin", "rounding")  # of an estimate; files of version 0.1 have neither
 
@@ -100,6 +101,9 @@ def _contents(e: Explanation) -> tuple[Arrays, Meta]:
     rows = e.ledger.kept_rows
     if rows is not None:
         arrays |= {f"ledger.{name}": column for name, column in rows.arrays().items()}
+    elif isinstance(e.ledger, TreeLedger):
+        arrays |= {f"trees.{name}": array for name, array in e.ledger.arrays().items()}
+        meta["trees"] = e.ledger.trees.about()
     else:
         folded = cast(FoldedLedger, e.ledger)
         arrays |= {f"folded.{name}": getattr(folded, name) for name in ("rays", "weights", "blocks")}
@@ -210,7 +214,10 @@ def _endpoints(arrays: Arrays, n_leaves: int) -> Endpoints:
     return Endpoints(x, baselines, arrays["baseline_weights"])
 
 
-def _ledger(arrays: Arrays, meta: Meta) -> Ledger | FoldedLedger:
+def _ledger(arrays: Arrays, meta: Meta) -> AnyLedger:
+    if "trees" in meta:
+        stored = {name.removeprefix("trees."): array for name, array in arrays.items() if name.startswith("trees.")}
+        return TreeLedger.stored(stored, meta["trees"])
     if "folded_kernels" not in meta:
         rows = Ledger(**{f.name: arrays[f"ledger.{f.name}"] for f in fields(Ledger)})
         return rows.checked(len(arrays["baseline_weights"]))

@@ -66,8 +66,33 @@ def require_whole(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -
         sums = (len(meta["folded_kernels"]), N_GROUPS, n)
         for name, shape in {"rays": sums, "weights": sums, "blocks": (N_GROUPS,)}.items():
             _require(arrays, f"folded.{name}", shape)
+    elif "trees" in meta:
+        _require_trees(arrays, n, n_baselines)
     elif arrays["ledger.masks"].shape[1:] != (n,):
         raise ValueError(f"ledger.masks has the shape {arrays['ledger.masks'].shape}")
+
+
+def _require_trees(arrays: Mapping[str, NDArray[Any]], n: int, n_baselines: int) -> None:
+    """The arrays of trees fit each other; the ensemble itself checks that its nodes form trees."""
+    n_nodes, n_trees = len(arrays["trees.left"]), len(arrays["trees.roots"])
+    groups = arrays["trees.groups"]
+    n_columns = len(groups)
+    for name in ("left", "right", "column", "category_start", "category_stop"):
+        _require(arrays, f"trees.{name}", (n_nodes,), "i")
+    for name, kinds in {"threshold": "f", "default_left": "b", "missing": "i", "other_left": "b"}.items():
+        _require(arrays, f"trees.{name}", (n_nodes,), kinds)
+    _require(arrays, "trees.values", (n_nodes, 1))
+    _require(arrays, "trees.roots", (n_trees,), "i")
+    _require(arrays, "trees.tree_weights", (n_trees,))
+    _require(arrays, "trees.base", (1,))
+    _require(arrays, "trees.category_left", (len(arrays["trees.category_left"]),), "i")
+    _require(arrays, "trees.groups", (n_columns,), "i")
+    _require(arrays, "trees.jumping", (n_columns,), "b")
+    _require(arrays, "trees.of_rays.x", (n_columns,))
+    _require(arrays, "trees.of_rays.baselines", (n_baselines, n_columns))
+    _require(arrays, "trees.of_rays.weights", (n_baselines,))
+    if int(groups.max(initial=-1)) + 1 != n:
+        raise ValueError("trees.groups has another number of features")
 
 
 def _require_meta(meta: Mapping[str, Any]) -> None:

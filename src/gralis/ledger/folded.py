@@ -56,6 +56,9 @@ class FoldedLedger:
             f"their sums were kept. Group the coordinates into fewer features, or lower the budget."
         )
 
+    def of_one_size(self, size: int) -> None:
+        """None: what coalitions of one size give is not kept."""
+
     @classmethod
     def empty(cls, kernels: Sequence[Kernel], n_features: int) -> FoldedLedger:
         shape = (len(kernels), N_GROUPS, n_features)

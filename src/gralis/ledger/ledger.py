@@ -80,6 +80,9 @@ class Ledger:
         """This ledger, because it keeps its rows."""
         return self
 
+    def of_one_size(self, size: int) -> None:
+        """None: what coalitions of one size give must be read off the rows."""
+
     @property
     def has_points(self) -> bool:
         """Whether gradients were evaluated and not only coalition values."""

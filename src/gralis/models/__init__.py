@@ -18,11 +18,14 @@ from gralis.models.protocol import Model, OutputModel, Points
 from gralis.models.torch_module import torch_model as torch
 from gralis.targets import Target
 from gralis.targets import check as _check
+from gralis.trees import TreeEnsemble
+from gralis.trees import read as trees
 
 __all__ = [
     "Model",
     "OutputModel",
     "Points",
+    "TreeEnsemble",
     "adapt",
     "blackbox",
     "function",
@@ -31,6 +34,7 @@ __all__ = [
     "onnx",
     "register",
     "torch",
+    "trees",
 ]
 
 _ADAPTERS: list[tuple[Callable[[object], bool], Callable[[object, Target], Model]]] = []

@@ -77,7 +77,7 @@ def _by_code() -> list[Coalition]:
 
 def _table(run: Explanation) -> Array:
     full = run.f_x - run.f_baselines
-    return coalition_values_of(run.ledger, full, run.baseline_weights).table()
+    return coalition_values_of(run.ledger, full, run.baseline_weights).rows("the table").table()
 
 
 def _weights() -> list[ClaimRow]:

@@ -213,8 +213,8 @@ class Certified(Evidence):
     @cached_property
     def residual(self) -> Residual:
         """Why the values do not sum to F(x) - F(x'): joint path, numerical error, kernel. The model is not called."""
-        rows, estimator = self.ledger.kept_rows, self.design.estimator
-        if rows is None or not rows.has_values:
+        ledger, estimator = self.ledger, self.design.estimator
+        if not ledger.has_values:
             raise GralisError(
                 "The residual can be split only if the value of every evaluated coalition is known; explain with "
                 "coalition_values=True and fewer features. The whole residual is delta - values.sum()."
@@ -223,8 +223,8 @@ class Certified(Evidence):
             name = self.plan["name"]
             raise GralisError(f"plan='{name}' has no rays, so there is no joint path to split the residual by.")
         is_uniform = self.design.kernel == Uniform()
-        uniform = self.estimate if is_uniform else self.design.with_kernel(Uniform()).estimate(rows)
-        total = estimator.total_of_values(rows, self.design)
+        uniform = self.estimate if is_uniform else self.design.with_kernel(Uniform()).estimate(ledger)
+        total = estimator.total_of_values(ledger, self.design)
         return split(self.delta, self.estimate, uniform, total, 0.95, self.price, same_kernel=is_uniform)
 
     @cached_property

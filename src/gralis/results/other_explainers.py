@@ -7,7 +7,7 @@ import numpy as np
 from gralis.checks import one_of
 from gralis.estimators import Estimate
 from gralis.explainers import from_values, paths
-from gralis.explainers.coalition_values import CoalitionValues, coalition_values_of
+from gralis.explainers.coalition_values import Game, coalition_values_of
 from gralis.explainers.indices import BANZHAF, SII, Index
 from gralis.explainers.transform import coalitions
 from gralis.results.attribution import Attribution, LinearSurrogate
@@ -119,7 +119,7 @@ class OtherExplainers(Evidence):
         estimate = from_values.by_index(values, index, coalitions(self.n_features, 1), method)
         return self._attribution(estimate, values.note)
 
-    def _coalition_values(self) -> CoalitionValues:
+    def _coalition_values(self) -> Game:
         full = self.f_x - self.f_baselines
         return coalition_values_of(self.ledger, full, self.baseline_weights)
 

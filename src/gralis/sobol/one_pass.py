@@ -123,7 +123,9 @@ def _by_baseline(one: Explanation, terms: tuple[InputSet, ...]) -> Array:
     full = one.f_x - one.f_baselines
     return np.stack(
         [
-            moebius(coalition_values_of(ledger.of_baseline(b), full[b : b + 1], np.ones(1)).table())[codes]
+            moebius(
+                coalition_values_of(ledger.of_baseline(b), full[b : b + 1], np.ones(1)).rows("term_shares").table()
+            )[codes]
             for b in range(len(full))
         ]
     )

@@ -1,0 +1,178 @@
+"""What is explained if the model is a tree ensemble: the row, the background and the output, as the trees see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from gralis.arrays import Array, describe, to_numpy
+from gralis.baselines import Baselines
+from gralis.baselines import resolve as resolve_baseline
+from gralis.baselines.distribution import Sample
+from gralis.checks import is_whole
+from gralis.errors import GralisError, bad
+from gralis.features import Features, columns
+from gralis.features import resolve as resolve_features
+from gralis.models import blackbox
+from gralis.problem import Problem
+from gralis.targets import Target
+from gralis.trees import TreeEnsemble
+
+__all__ = ["TreeProblem", "is_margin", "outputs_of"]
+
+
+def is_margin(target: object) -> bool:
+    """Whether a target is a raw output: None, a number or name of a class, "predicted", "all", or a list of these."""
+    if isinstance(target, list):
+        return all(is_margin(each) for each in target)
+    return target is None or isinstance(target, str) or is_whole(target)
+
+
+def outputs_of(trees: TreeEnsemble, x: Array, target: Any) -> list[tuple[Target, int, float]]:
+    """Each target with the output that it selects and its sign. Class 0 of two classes is minus the only margin."""
+    n_classes = max(len(trees.classes), trees.n_outputs)
+    if isinstance(target, list) or target == "all":
+        each = target if isinstance(target, list) else list(range(n_classes)) if n_classes > 1 else [None]
+        if not each or len(set(each)) < len(each):
+            raise bad("target", "explain", "a list of different targets", repr(target))
+        return [outputs_of(trees, x, one)[0] for one in each]
+    if target == "predicted":
+        outputs = trees.outputs(x[None])[0]
+        target = None if n_classes == 1 else int(outputs[0] > 0) if len(outputs) == 1 else int(outputs.argmax())
+    elif isinstance(target, str):
+        names = [str(name) for name in trees.classes]
+        if target not in names:
+            raise bad(
+                "target",
+                "explain",
+                f"one of the classes {', '.join(map(repr, names)) or 'of a classifier'}",
+                repr(target),
+            )
+        target = names.index(target)
+    if target is None:
+        if trees.n_outputs > 2 or (trees.n_outputs == 2 and len(trees.classes) != 2):
+            raise GralisError(
+                f"The trees have {trees.n_outputs} outputs; choose one with target=k (0..{trees.n_outputs - 1}), the "
+                f"name of a class, 'predicted' or 'all'."
+            )
+        return [(None, trees.n_outputs - 1, 1.0)]
+    if n_classes == 1:
+        raise GralisError(f"The trees have one output, so target={target} has no choice; use target=None.")
+    if not is_whole(target, -n_classes, n_classes - 1):
+        raise bad("target", "explain", f"a class from 0 to {n_classes - 1}, or its name", repr(target))
+    k = int(target) % n_classes
+    return [(int(target), 0, 1.0 if k else -1.0) if trees.n_outputs == 1 else (int(target), k, 1.0)]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeProblem:
+    """One row, its background and its features, encoded as the trees compare them.
+
+    Attributes
+    ----------
+    trees : TreeEnsemble
+        The ensemble; its groups are the features.
+    x : array of shape (n_columns,)
+        The encoded row.
+    features : Features
+        The features of the explanation.
+    baselines : array of shape (n_baselines, n_columns)
+        The encoded background.
+    weights : array of shape (n_baselines,)
+        The weights of the background rows.
+    baseline_name : str
+        How the provenance names the background.
+    """
+
+    trees: TreeEnsemble
+    x: Array
+    features: Features
+    baselines: Array
+    weights: Array
+    baseline_name: str
+
+    @classmethod
+    def build(cls, trees: TreeEnsemble, x: Any, baseline: Any, features: Any) -> TreeProblem:
+        """Check the row, the background and the features, and encode them."""
+        row = trees.encode(_table_of_one(x, trees, "x"))[0]
+        if features is None:
+            named, jumping = columns(trees.columns.names), np.flatnonzero(trees.jumping).tolist()
+            partition = named.jumping(jumping) if jumping else named
+        else:
+            partition = resolve_features(features, ((trees.n_columns,),))
+            labels = partition.labels[0]
+            trees = trees.grouped(labels, partition.discrete[labels])
+        problem = cls(trees, row, partition, *_background(trees, row, x, baseline))
+        if not problem.squared_distance.any():
+            raise GralisError("x equals the baseline everywhere, so there is no difference to explain; choose another.")
+        return problem
+
+    @property
+    def squared_distance(self) -> Array:
+        """The squared distance of x from each baseline, feature by feature, (n_baselines, n_features)."""
+        return self.trees.squared_distance(self.x, self.baselines)
+
+    def as_problem(self, targets: tuple[Target, ...]) -> Problem:
+        """The same question about the black box that computes the trees on encoded rows."""
+        points = (torch.from_numpy(self.baselines),)
+        return Problem(
+            blackbox(self.trees.outputs, targets[0]),
+            (torch.from_numpy(self.x),),
+            Baselines(points, self.weights, self.baseline_name),
+            self.features,
+            torch.Tensor,
+            targets,
+            (torch.float64,),
+        )
+
+
+def _table_of_one(x: Any, trees: TreeEnsemble, parameter: str) -> Any:
+    """A row in any form as a table of one row."""
+    names = trees.columns.names
+    if isinstance(x, Mapping):
+        if set(map(str, x)) != set(names):
+            raise bad(parameter, "explain", f"a dict with the columns {list(names)}", f"keys {list(map(str, x))}")
+        by_name = {str(name): value for name, value in x.items()}
+        entries: list[Any] = [by_name[name] for name in names]
+        return np.array([entries], dtype=object)
+    if hasattr(x, "iloc"):  # a series or a data frame
+        if getattr(x, "ndim", 2) == 1:
+            return x.to_frame().T
+        if len(x) != 1:
+            raise bad(parameter, "explain", "one row of a table, such as frame.iloc[[0]]", f"{len(x)} rows")
+        return x
+    row = to_numpy(x)
+    if row.shape != (trees.n_columns,):
+        raise bad(parameter, "explain", f"one row of {trees.n_columns} columns", describe(row))
+    return row[None]
+
+
+def _background(trees: TreeEnsemble, row: Array, x: Any, baseline: Any) -> tuple[Array, Array, str]:
+    """The encoded background, its weights, and its name."""
+    if isinstance(baseline, Baselines):
+        return to_numpy(baseline.points[0]).astype(np.float64), np.array(baseline.weights), baseline.name
+    name = "array"
+    if isinstance(baseline, Sample):
+        table, rows, name = baseline.X, baseline.rows(), repr(baseline)
+        chosen = table.iloc[rows] if hasattr(table, "iloc") else to_numpy(table)[rows]
+        numbers = trees.encode(chosen)
+    elif getattr(baseline, "ndim", 0) == 2 or _is_table(baseline):
+        numbers = trees.encode(baseline)
+        name = f"{len(numbers)} rows"
+    elif isinstance(baseline, Mapping) or hasattr(baseline, "iloc") or np.shape(baseline) == (trees.n_columns,):
+        numbers = trees.encode(_table_of_one(baseline, trees, "baseline"))
+    else:
+        found = resolve_baseline(baseline, (np.nan_to_num(row),), x_user=x)
+        numbers, name = to_numpy(found.points[0]).astype(np.float64), found.name
+    if not len(numbers):
+        raise bad("baseline", "explain", "at least one row", "an empty table")
+    return numbers, np.full(len(numbers), 1 / len(numbers)), name
+
+
+def _is_table(baseline: Any) -> bool:
+    """Whether this is a list of rows."""
+    return isinstance(baseline, list) and bool(baseline) and np.ndim(baseline[0]) == 1

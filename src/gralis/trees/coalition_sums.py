@@ -1,0 +1,171 @@
+"""Indices of the game v(T) = F(x_T) - F(x') of a tree ensemble, leaf by leaf.
+
+A leaf is reached by x_T if T contains the features that only x brings to it, `a` in number, and none of those that only
+x' brings to it, `b` in number; the others do not matter. So every index gives a leaf a weight that depends on a and b
+alone. For Shapley values this is interventional TreeSHAP.
+"""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+# numba infers the types of the compiled functions, so that they have no annotations.
+
+from __future__ import annotations
+
+import numpy as np
+
+from gralis.trees.compiled import compiled
+
+__all__ = ["add_singles", "add_tables", "add_two", "pattern_tables"]
+
+
+@compiled
+def _next_leaf(trees, left_x, left_z, stack):
+    """Walk to the next leaf that some coalition reaches. Returns the leaf, or -1 at the end, and its level.
+
+    At level l the stack holds the node, the number of features on the way, and for each whether x brings it (1) or x'.
+    """
+    left, right, column, group = trees[1], trees[2], trees[3], trees[5]
+    node_at, k_at, feature, of_x, top_at = stack
+    top = top_at[0]
+    if top < 0:
+        return -1, 0
+    node, k = node_at[top], k_at[top]
+    while left[node] >= 0:
+        if left_x[node] == left_z[node]:
+            node = left[node] if left_x[node] else right[node]
+            continue
+        to_x, to_z = (left[node], right[node]) if left_x[node] else (right[node], left[node])
+        i, r = group[column[node]], 0
+        while r < k and feature[top, r] != i:
+            r += 1
+        if r < k:
+            node = to_x if of_x[top, r] == 1 else to_z
+            continue
+        for j in range(k):
+            feature[top + 1, j] = feature[top, j]
+            of_x[top + 1, j] = of_x[top, j]
+        feature[top, k], of_x[top, k] = i, 0
+        feature[top + 1, k], of_x[top + 1, k] = i, 1
+        k += 1
+        node_at[top], k_at[top] = to_z, k
+        top += 1
+        node, k_at[top] = to_x, k
+    top_at[0] = top - 1
+    return node, top
+
+
+@compiled
+def _start(root, stack):
+    stack[0][0], stack[1][0], stack[4][0] = root, 0, 0
+
+
+@compiled
+def add_singles(trees, left_x, left_z, tables, stack, out, total):
+    """Add the index of every feature to `out` (n_outputs, n_features), and a sum over all leaves to `total`.
+
+    `tables` are the weights of a leaf by a and b: of a feature that x brings, of one that x' brings, and in the total.
+    """
+    roots, values = trees[0], trees[6]
+    by_x, by_z, of_all = tables
+    feature, of_x, k_at = stack[2], stack[3], stack[1]
+    for t in range(len(roots)):
+        _start(roots[t], stack)
+        leaf, top = _next_leaf(trees, left_x, left_z, stack)
+        while leaf >= 0:
+            k, a = k_at[top], 0
+            for j in range(k):
+                a += of_x[top, j]
+            for o in range(values.shape[1]):
+                value = values[leaf, o]
+                total[o] += value * of_all[a, k - a]
+                for j in range(k):
+                    out[o, feature[top, j]] += value * (by_x[a, k - a] if of_x[top, j] == 1 else by_z[a, k - a])
+            leaf, top = _next_leaf(trees, left_x, left_z, stack)
+
+
+@compiled
+def add_two(trees, left_x, left_z, tables, stack, out):
+    """Add the index of every pair of features to `out` (n_outputs, n_features, n_features), above the diagonal.
+
+    `tables` are the weights of a leaf for a pair of which x brings two, one or none.
+    """
+    roots, values = trees[0], trees[6]
+    feature, of_x, k_at = stack[2], stack[3], stack[1]
+    for t in range(len(roots)):
+        _start(roots[t], stack)
+        leaf, top = _next_leaf(trees, left_x, left_z, stack)
+        while leaf >= 0:
+            k, a = k_at[top], 0
+            for j in range(k):
+                a += of_x[top, j]
+            for j in range(k):
+                for l in range(j):  # noqa: E741
+                    weight = tables[2 - of_x[top, j] - of_x[top, l], a, k - a]
+                    first, second = feature[top, j], feature[top, l]
+                    if first > second:
+                        first, second = second, first
+                    for o in range(values.shape[1]):
+                        out[o, first, second] += values[leaf, o] * weight
+            leaf, top = _next_leaf(trees, left_x, left_z, stack)
+
+
+@compiled
+def pattern_tables(trees, leaves, left_z, weights, tables):
+    """For every leaf and every set of its features that x brings: the mean weight of each feature, over all baselines.
+
+    So the baselines are looked at once, whatever the number of rows (the idea of Woodelf).
+    """
+    starts, path, to_left, place, widths, offsets, size = leaves
+    by_x, by_z, _ = tables
+    result = np.zeros(size)
+    for leaf in range(len(widths)):
+        d = widths[leaf]
+        everyone = (1 << d) - 1
+        share = np.zeros(everyone + 1)
+        for b in range(len(left_z)):
+            mask = everyone
+            for e in range(starts[leaf], starts[leaf + 1]):
+                if left_z[b, path[e]] != to_left[e]:
+                    mask &= ~(1 << place[e])
+            share[mask] += weights[b]
+        for of_z in range(everyone + 1):
+            if share[of_z] == 0.0:
+                continue
+            only_x = everyone & ~of_z
+            a = 0
+            for j in range(d):
+                a += (only_x >> j) & 1
+            both = of_z  # the features that x brings too, a subset of those that x' brings
+            while True:
+                only_z = of_z & ~both
+                b = 0
+                for j in range(d):
+                    b += (only_z >> j) & 1
+                at = offsets[leaf] + (only_x | both) * d
+                for j in range(d):
+                    if (only_x >> j) & 1:
+                        result[at + j] += share[of_z] * by_x[a, b]
+                    elif (only_z >> j) & 1:
+                        result[at + j] += share[of_z] * by_z[a, b]
+                if both == 0:
+                    break
+                both = (both - 1) & of_z
+    return result
+
+
+@compiled
+def add_tables(trees, leaves, features, left_x, result, out):
+    """Add what the tables of `pattern_tables` give for each row to `out` (n_rows, n_outputs, n_features)."""
+    starts, path, to_left, place, widths, offsets, _ = leaves
+    values = trees[6]
+    for row in range(len(left_x)):
+        for leaf in range(len(widths)):
+            d = widths[leaf]
+            mask = (1 << d) - 1
+            for e in range(starts[leaf], starts[leaf + 1]):
+                if left_x[row, path[e]] != to_left[e]:
+                    mask &= ~(1 << place[e])
+            at = offsets[leaf] + mask * d
+            for o in range(values.shape[1]):
+                value = values[features[leaf, 0], o]
+                for j in range(d):
+                    out[row, o, features[leaf, 1 + j]] += value * result[at + j]
