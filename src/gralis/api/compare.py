@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gralis.api.explain import prepare
 from gralis.api.signature import options_of_explain
 from gralis.errors import GralisError, NoGradientError
+from gralis.notebook import InNotebooks
 from gralis.options import Choices
 from gralis.results.difference import difference
 from gralis.results.explanation import Explanation
@@ -19,7 +20,7 @@ from gralis.targets import Target
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(InNotebooks):
     """Explanations of both models from the same rays, and of their difference, with paired errors.
 
     Attributes

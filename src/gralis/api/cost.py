@@ -18,6 +18,7 @@ from gralis.errors import GralisError
 from gralis.evaluation.evaluator import Evaluator
 from gralis.evaluation.function_probe import PROBE_FORWARDS
 from gralis.ledger import Ledger
+from gralis.notebook import InNotebooks
 from gralis.options import Choices
 from gralis.plans import RayRequest, Schedule
 from gralis.rays.discrete import n_jump_points
@@ -29,7 +30,7 @@ _MOST_POINTS = 256  # that the estimate evaluates to see what a plan would decid
 
 
 @dataclass(frozen=True)
-class CostEstimate:
+class CostEstimate(InNotebooks):
     """What an explanation would cost. The counts are upper limits, because a tolerance may stop the run earlier.
 
     Attributes

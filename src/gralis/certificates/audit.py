@@ -17,6 +17,7 @@ from gralis.arrays import Array, to_numpy
 from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.features import Features
+from gralis.notebook import InNotebooks
 
 _ALLOWED = (
     "attributions per feature or on the input's own shape (array, tensor, tuple of them, or a shap or captum result), "
@@ -25,7 +26,7 @@ _ALLOWED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(InNotebooks):
     """Our values, those of another explainer, and where they disagree by more than the error of ours.
 
     Attributes

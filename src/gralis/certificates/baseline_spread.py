@@ -16,10 +16,11 @@ from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators import Design, Estimate
 from gralis.ledger import Ledger
+from gralis.notebook import InNotebooks
 
 
 @dataclass(frozen=True, eq=False)
-class BaselineSpread:
+class BaselineSpread(InNotebooks):
     """How much phi varies with the baseline, for every feature.
 
     Attributes

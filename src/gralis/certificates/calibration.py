@@ -14,10 +14,11 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.ledger import AnyLedger, Ledger
+from gralis.notebook import InNotebooks
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(InNotebooks):
     """What the points of a ledger say about g(a) = (x_i - x'_i) dF/dx_i along the rays, for every feature.
 
     Attributes

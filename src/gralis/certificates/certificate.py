@@ -13,6 +13,7 @@ import numpy as np
 
 from gralis.arrays import Array
 from gralis.ledger import Ledger
+from gralis.notebook import InNotebooks
 
 Kind = Literal["asymptotic", "calibrated", "guaranteed"]
 
@@ -48,7 +49,7 @@ class Checksum:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(InNotebooks):
     """How far off the values may be, for all features together, and why.
 
     Attributes

@@ -18,12 +18,13 @@ from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate
+from gralis.notebook import InNotebooks
 
 _MOST_FEATURES = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Ranks:
+class Ranks(InNotebooks):
     """The ranks that each feature may have; 1 is the first. All statements hold together with probability `level`.
 
     Attributes

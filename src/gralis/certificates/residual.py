@@ -14,6 +14,7 @@ import numpy as np
 
 from gralis.certificates.simultaneous import single_half_widths
 from gralis.estimators import Estimate
+from gralis.notebook import InNotebooks
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Residual:
+class Residual(InNotebooks):
     """observed = path + numerical + kernel; each term has its own interval.
 
     Attributes

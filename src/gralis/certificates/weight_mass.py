@@ -16,6 +16,7 @@ from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
 from gralis.laws import Law
 from gralis.laws.law import all_masks
+from gralis.notebook import InNotebooks
 
 _MOST_ENUMERATED = 14
 _N_DRAWS = 4096
@@ -24,7 +25,7 @@ _HANDFUL = 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class WeightMass:
+class WeightMass(InNotebooks):
     """The weight of every feature's predecessor sets.
 
     Attributes

@@ -26,6 +26,7 @@ from gralis.checks import as_path, one_of, probability, whole
 from gralis.errors import GralisError, bad
 from gralis.many.moments import Moments
 from gralis.many.result import Results
+from gralis.notebook import InNotebooks
 from gralis.storage.container import write_text
 from gralis.storage.json_values import plain
 
@@ -36,7 +37,7 @@ _SKEW = 4.0  # with n - 1 degrees of freedom, 20 to 40 skewed inputs cover 85 to
 
 
 @dataclass(frozen=True, eq=False)
-class Importance:
+class Importance(InNotebooks):
     """The importance of every feature in a data set, from `global_importance`, or merged from several sites.
 
     Attributes

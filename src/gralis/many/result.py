@@ -12,6 +12,7 @@ from gralis.errors import GralisError
 from gralis.files.archive import load
 from gralis.many.result_tables import arrow, empty, unpack
 from gralis.many.store import ResultsFolder, ledger_name, table_name
+from gralis.notebook import InNotebooks
 from gralis.results.explanation import Explanation
 
 __all__ = ["Failure", "Results", "failures_of"]
@@ -33,7 +34,7 @@ class Failure:
     reason: str
 
 
-class Results:
+class Results(InNotebooks):
     """The results in a folder of `explain_many`, of a run that is finished or not.
 
     Every file is checked against the manifest when it is read. `len(results)` is the number of finished inputs,

@@ -29,7 +29,7 @@ def owners(e: Explanation) -> Labels | None:
     if e.features.kind in ("columns", "tokens", "windows"):
         return None
     try:
-        owned = on_pixels.owners(e)
+        owned = on_pixels.owners(e.features)
     except GralisError:
         return None
     return owned if min(owned.shape[1:]) >= _LEAST_SIDE else None

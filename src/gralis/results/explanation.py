@@ -303,7 +303,7 @@ class Explanation(Printed):
     # The methods below call later stages; the test of the import graph lists them as exceptions.
 
     def plot(self, kind: str = "bars", **options: Any) -> Any:
-        """Draw a matplotlib figure. It is returned and not shown. This needs the extra `plot`.
+        """Draw a matplotlib figure and return it. A notebook shows it, no window opens. This needs the extra `plot`.
 
         Parameters
         ----------

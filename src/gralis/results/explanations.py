@@ -141,6 +141,11 @@ class Explanations(Result):
             lines.append(f"({len(self) - shown} more)")
         return "\n".join([*lines, *doubt_lines(self.doubts, _MOST_COLUMNS)])
 
+    def _repr_html_(self) -> str:
+        from gralis.views.html import explanations_html
+
+        return explanations_html(self.each, self.labels, repr(self))
+
     def _table(self, shown: tuple[Explanation, ...], labels: tuple[str, ...]) -> list[str]:
         """One row per feature, one column per explanation."""
         names, order = self.each[0].names, largest_first(self.values)

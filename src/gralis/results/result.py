@@ -16,7 +16,7 @@ from gralis.checks import probability, whole
 from gralis.errors import GralisError
 from gralis.estimators import Estimate
 from gralis.features import Features
-from gralis.results.tables import table_html
+from gralis.notebook import InNotebooks
 
 __all__ = ["FeatureResult", "InputForm", "Result"]
 
@@ -48,7 +48,7 @@ class InputForm:
         return tuple(leaves) if self.several else leaves[0]
 
 
-class Result(ABC):
+class Result(InNotebooks, ABC):
     """Numbers together with their errors."""
 
     @property
@@ -107,10 +107,6 @@ class Result(ABC):
     def printed_half_widths(self) -> Array:
         """The half-widths at 95% that tables show: 0 where a number is exact, although rounding may have changed it."""
         return np.where(self.stderr == 0, 0.0, self.half_widths())
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the printed text with HTML characters escaped."""
-        return table_html(repr(self))
 
 
 class EstimateResult(Result):
@@ -173,6 +169,11 @@ class FeatureResult(EstimateResult):
         """
         order = np.argsort(-np.abs(self.values), kind="stable")[: whole(k, "k", 1, "top")]
         return [(self.names[int(i)], float(self.values[i]), float(self.stderr[i])) for i in order]
+
+    def _repr_html_(self) -> str:
+        from gralis.views.html import feature_result_html
+
+        return feature_result_html(self)
 
     def to_input(self) -> Any:
         """The values on the shape of the input, in the form in which x was given (array, tuple or dict).

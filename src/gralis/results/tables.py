@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ __all__ = [
     "largest_first",
     "n_shown",
     "name_width",
-    "table_html",
     "titled",
     "united",
 ]
@@ -78,12 +76,3 @@ def united(doubts: Iterable[Sequence[str]]) -> tuple[str, ...]:
     ('a', 'b', 'c')
     """
     return tuple(dict.fromkeys(sentence for each in doubts for sentence in each))
-
-
-def table_html(text: str) -> str:
-    """A printed table for a notebook.
-
-    >>> table_html("a <b>")
-    '<pre style="line-height:1.3">a &lt;b&gt;</pre>'
-    """
-    return f'<pre style="line-height:1.3">{escape(text)}</pre>'

@@ -14,6 +14,7 @@ from gralis.checks import whole
 from gralis.errors import bad
 from gralis.faithfulness import Score, deletion, insertion
 from gralis.features import slic
+from gralis.notebook import InNotebooks
 from gralis.options import Choices
 from gralis.results.explanation import Explanation
 from gralis.targets import Target
@@ -57,7 +58,7 @@ class Scale:
 
 
 @dataclass(frozen=True, eq=False)
-class Granularity:
+class Granularity(InNotebooks):
     """The scales that `granularity` compared; printing it shows a table.
 
     Attributes

@@ -17,6 +17,7 @@ from gralis.certificates.simultaneous import half_widths
 from gralis.checks import whole
 from gralis.errors import bad
 from gralis.estimators.estimate import Estimate
+from gralis.notebook import InNotebooks
 from gralis.results.tables import n_shown
 from gralis.sobol import quadrature
 from gralis.sobol.found import Found, without_sampling
@@ -118,7 +119,7 @@ def hoeffding(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hoeffding:
+class Hoeffding(InNotebooks):
     """f_T(x) for every set T of at most max_order inputs; printing it shows a table.
 
     Attributes

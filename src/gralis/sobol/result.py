@@ -13,6 +13,7 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators.estimate import Estimate
+from gralis.notebook import InNotebooks
 from gralis.results.tables import MOST_ROWS, n_shown
 from gralis.sobol.found import Found
 from gralis.sobol.input_sets import InputSet
@@ -23,7 +24,7 @@ _MOST_PAIRS = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sensitivity:
+class Sensitivity(InNotebooks):
     """Which inputs and interactions the variance of F comes from; printing it shows a table.
 
     `first`, `total` and `shapley` are arrays (n_inputs,). `pairs` maps (i, j), i < j, to a number; `interactions` and

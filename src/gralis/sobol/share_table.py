@@ -9,6 +9,7 @@ from typing import Any
 
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators.estimate import Estimate
+from gralis.notebook import InNotebooks
 from gralis.results.tables import n_shown
 from gralis.sobol.input_sets import InputSet
 
@@ -16,7 +17,7 @@ __all__ = ["TermShares"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TermShares:
+class TermShares(InNotebooks):
     """The share of every term in the variance of F over explained inputs; printing it shows a table.
 
     Attributes

@@ -18,7 +18,7 @@ from gralis.views.pixels import channels_last, on_grid, owners
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["heatmap"]
+__all__ = ["grey", "heatmap"]
 
 _FEWEST_PIXELS = 4  # per feature, on average, for borders to be drawn
 
@@ -30,13 +30,13 @@ def heatmap(e: Explanation, ax: Axes, *, image: object, mark: int, limit: float 
     """
     from matplotlib.colors import Normalize
 
-    owned = owners(e)
+    owned = owners(e.features)
     values = on_grid(e.values, owned)
     limit = limit or float(np.abs(values).max()) or 1.0
     scale = Normalize(-limit, limit)
     strength: Array | None = None
     if image is not None:
-        ax.imshow(_grey(image, values.shape), cmap="gray", vmin=-0.5, vmax=1)  # pale, so that colours stay true
+        ax.imshow(grey(image, values.shape), cmap="gray", vmin=-0.5, vmax=1)  # pale, so that colours stay true
         strength = 0.25 + 0.5 * np.minimum(np.abs(values) / limit, 1.0)  # weak regions let the picture through
     drawn = ax.imshow(values, cmap=DIVERGING, norm=scale, alpha=strength, interpolation="nearest")
     if e.n_features * _FEWEST_PIXELS <= values.size:
@@ -48,7 +48,7 @@ def heatmap(e: Explanation, ax: Axes, *, image: object, mark: int, limit: float 
     ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03, label="phi")
 
 
-def _grey(image: object, shape: Shape) -> Array:
+def grey(image: object, shape: Shape) -> Array:
     """The picture in grey, stretched to [0, 1]."""
     pixels = channels_last(image, shape, "image", "plot")
     pixels = pixels[..., :3] @ (0.299, 0.587, 0.114) if pixels.shape[-1] in (3, 4) else pixels.mean(-1)

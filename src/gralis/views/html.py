@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
+from gralis.notebook import text_html
 from gralis.results.explanation import Explanation
 from gralis.results.feature_table import FeatureRow, feature_table
+from gralis.results.result import FeatureResult
 from gralis.views.colours import AGAINST, FOR
-from gralis.views.tokens import token_html
+from gralis.views.small_picture import small_picture
+from gralis.views.tokens import sentence_html, token_html
 
-__all__ = ["explanation_html"]
+__all__ = ["explanation_html", "explanations_html", "feature_result_html"]
 
+_MOST_CARDS = 12
 _CELL = 'style="text-align:right;padding:2px 10px"'
 
 
@@ -42,9 +47,57 @@ def explanation_html(e: Explanation) -> str:
     )
 
 
+def feature_result_html(result: FeatureResult) -> str:
+    """The values of another method: the picture or the sentence if there is one, and the printed table.
+
+    Parameters
+    ----------
+    result : FeatureResult
+        What is shown.
+
+    Returns
+    -------
+    str
+        HTML with inline styles.
+    """
+    return f"<div>{small_picture(result)}{sentence_html(result)}{text_html(repr(result))}</div>"
+
+
+def explanations_html(each: Sequence[Explanation], labels: Sequence[str], table: str) -> str:
+    """Several explanations: the picture or the sentence of each, side by side, and the printed table.
+
+    Parameters
+    ----------
+    each : sequence of Explanation
+        The explanations.
+    labels : sequence of str
+        What each of them is about.
+    table : str
+        The printed table of all of them.
+
+    Returns
+    -------
+    str
+        HTML with inline styles.
+    """
+    cards = []
+    for e, label in list(zip(each, labels, strict=True))[:_MOST_CARDS]:
+        shown = _input_html(e)
+        if shown:
+            style = "margin:0 12px 8px 0;display:inline-block;vertical-align:top"
+            cards.append(f'<figure style="{style}">{shown}<figcaption>{escape(label)}</figcaption></figure>')
+    return f"<div>{''.join(cards)}{text_html(table)}</div>"
+
+
 def _above(e: Explanation) -> str:
-    """What stands above the table: the doubts, and the text itself in colour if the features are parts of one."""
-    return _doubts(e) + (token_html(e) if "text" in e.features.meta else "")
+    """What stands above the table: the doubts, and the picture or the text itself in colour if x is one."""
+    return _doubts(e) + _input_html(e)
+
+
+def _input_html(e: Explanation) -> str:
+    """The picture or the sentence with its values in colour; nothing if x is neither."""
+    text = token_html(e) if "text" in e.features.meta else sentence_html(e)
+    return text or small_picture(e, None if e.provenance.get("layer") else e.endpoints.x[0])
 
 
 def _doubts(e: Explanation) -> str:

@@ -6,22 +6,22 @@ import numpy as np
 
 from gralis.arrays import Array, Shape, real_numbers
 from gralis.errors import bad
+from gralis.features import Features
 from gralis.features.labels import Labels
-from gralis.results.explanation import Explanation
 
 __all__ = ["on_grid", "owners"]
 
 
-def owners(e: Explanation) -> Labels:
+def owners(features: Features) -> Labels:
     """Which features own each pixel, (n_channels, height, width)."""
-    shapes = e.features.shapes
+    shapes = features.shapes
     if len(shapes) == 1 and len(shapes[0]) == 2:
-        return e.features.labels[0][None]
-    axis = _channel_axis(shapes[0], e.features.labels[0]) if len(shapes) == 1 and len(shapes[0]) == 3 else None
+        return features.labels[0][None]
+    axis = _channel_axis(shapes[0], features.labels[0]) if len(shapes) == 1 and len(shapes[0]) == 3 else None
     if axis is None:
         allowed = "'bars' unless x is one image (height, width), (channels, height, width) or (height, width, channels)"
         raise bad("kind", "plot", allowed, f"'heatmap' for x of shape {' and '.join(map(str, shapes))}")
-    return np.moveaxis(e.features.labels[0], axis, 0)
+    return np.moveaxis(features.labels[0], axis, 0)
 
 
 def _channel_axis(shape: Shape, labels: Labels) -> int | None:

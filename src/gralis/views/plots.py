@@ -5,8 +5,10 @@ A kind of your own is one function; `register_plot` gives it a name that `Explan
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gralis.arrays import describe
 from gralis.checks import function, one_of, positive, whole
@@ -101,7 +103,7 @@ def plot(
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, which is not shown. In a notebook it appears by itself after `%matplotlib inline`.
+        The figure. A notebook shows it if it is the last value of a cell, without a magic command; no window opens.
 
     Examples
     --------
@@ -182,6 +184,21 @@ def new_figure(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise GralisError('Pictures need matplotlib: pip install "gralis[plot]".') from error
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure: Figure = _shown_figure(Figure)(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+@cache
+def _shown_figure(base: Any) -> Any:
+    """A figure that a notebook shows by itself, whether or not matplotlib's magic commands were given."""
+
+    class ShownFigure(base):  # type: ignore[misc]
+        """A figure with its picture for notebooks."""
+
+        def _repr_png_(self) -> bytes:
+            stream = io.BytesIO()
+            self.savefig(stream, format="png", dpi=100)
+            return stream.getvalue()
+
+    return ShownFigure

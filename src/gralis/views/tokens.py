@@ -13,12 +13,13 @@ from gralis.errors import GralisError
 from gralis.features import Features
 from gralis.features.coordinate_names import CoordinateNames
 from gralis.results.explanation import Explanation
+from gralis.results.result import FeatureResult
 from gralis.views.colours import AGAINST, FOR, red_green_blue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["INK", "colours", "lines", "pieces", "text", "token_html"]
+__all__ = ["INK", "coloured", "colours", "lines", "pieces", "sentence_html", "text", "token_html"]
 
 INK = "#111111"  # readable on the strongest of the colours
 _LINE = 72  # characters on a line of a picture
@@ -53,33 +54,42 @@ def token_html(explanation: Explanation, level: float = 0.95) -> str:
     >>> html.count("<span"), "&lt;br&gt;" in html, "phi = -2" in html
     (2, True, True)
     """
-    _require_names(explanation)
-    interval, distinct = explanation.interval(level), _distinct_from_zero(explanation, level)
-    parts = pieces(explanation.features)
+    ends = f"F(x) = {explanation.f_x:.4g}, F(x&#x27;) = {explanation.f_baseline:.4g}, red for, blue against"
+    if explanation.doubts:
+        ends += "".join(f"<br>doubt: {escape(sentence)}" for sentence in explanation.doubts)
+    return _paragraph(f'{coloured(explanation, level)}<br><small style="color:{INK}">{ends}</small>')
+
+
+def _paragraph(content: str) -> str:
+    return f'<p style="line-height:1.9;margin:0;white-space:pre-wrap">{content}</p>'
+
+
+def sentence_html(result: FeatureResult) -> str:
+    """The text in colour, or nothing if the features are not the tokens of a text."""
+    if result.features is None or result.features.kind != "tokens" or result.n_features != result.features.n_features:
+        return ""
+    return _paragraph(coloured(result))
+
+
+def coloured(result: FeatureResult, level: float = 0.95) -> str:
+    """One <span> per token, coloured by its value over the largest magnitude, and the text between them."""
+    features = _require_names(result)
+    interval, distinct = result.interval(level), _distinct_from_zero(result, level)
+    parts = pieces(features)
+    what = result.method if "Shapley" in result.method else "phi"
     words = {number: part for number, part in parts if number is not None}
     spans: list[str] = []
-    for name, phi, error, (low, high), colour, is_distinct in zip(
-        explanation.names,
-        explanation.values,
-        explanation.stderr,
-        interval,
-        colours(explanation.values),
-        distinct,
-        strict=True,
+    for name, value, error, (low, high), colour, is_distinct in zip(
+        result.names, result.values, result.stderr, interval, colours(result.values), distinct, strict=True
     ):
         bounds = f"[{low:.4g}, {high:.4g}], {100 * level:.4g}% for all together"
         if not error > 0:
             bounds = "no error above rounding" if error == 0 else "error unknown"
         line = "underline" if is_distinct else "none"
         style = f"background:{colour};color:{INK};text-decoration:{line};padding:1px 3px;border-radius:3px"
-        title = escape(f"{name}: phi = {phi:.4g} ({bounds})")
+        title = escape(f"{name}: {what} = {value:.4g} ({bounds})")
         spans.append(f'<span style="{style}" title="{title}">{escape(words[len(spans)])}</span>')
-    ends = f"F(x) = {explanation.f_x:.4g}, F(x&#x27;) = {explanation.f_baseline:.4g}, red for, blue against"
-    if explanation.doubts:
-        ends += "".join(f"<br>doubt: {escape(sentence)}" for sentence in explanation.doubts)
-    shown = "".join(escape(part) if number is None else spans[number] for number, part in parts)
-    foot = f'<br><small style="color:{INK}">{ends}</small>'
-    return f'<p style="line-height:1.9;margin:0;white-space:pre-wrap">{shown}{foot}</p>'
+    return "".join(escape(part) if number is None else spans[number] for number, part in parts)
 
 
 def pieces(features: Features) -> list[tuple[int | None, str]]:
@@ -160,7 +170,7 @@ def colours(values: Array) -> list[str]:
     return shades
 
 
-def _distinct_from_zero(e: Explanation, level: float) -> list[bool]:
+def _distinct_from_zero(e: FeatureResult, level: float) -> list[bool]:
     """Whether the simultaneous interval of each value excludes zero."""
     low, high = e.interval(level).T
     return [bool(each) for each in (low > 0) | (high < 0)]
@@ -176,9 +186,10 @@ def _visible(name: str) -> str:
     return _BLANKS.get(name, name)
 
 
-def _require_names(e: Explanation) -> None:
-    if isinstance(e.names, CoordinateNames):
+def _require_names(e: FeatureResult) -> Features:
+    if e.features is None or isinstance(e.names, CoordinateNames):
         raise GralisError(
             "Text needs features that are tokens, with their names: explain with "
             "features=gralis.features.tokens(ids, tokenizer)."
         )
+    return e.features
