@@ -14,19 +14,22 @@ from torch import Tensor
 from gralis.arrays import Array, plain
 from gralis.baselines import Baselines
 from gralis.baselines import resolve as resolve_baseline
+from gralis.baselines.background import CodedRows, coded_rows
 from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.features import Features, columns
 from gralis.features import resolve as resolve_features
 from gralis.features.batch_axis import LEFT_OUT, is_batch_of_one, without_batch_axis
 from gralis.features.pictures import cut_pictures
-from gralis.features.whole_numbers import jumping_by_type, table_row
+from gralis.features.whole_numbers import jumping_by_type
 from gralis.models import Model, Points, adapt
+from gralis.models.estimator_model import EstimatorModel, estimator, is_estimator
 from gralis.models.fingerprint import bytes_of
 from gralis.models.layer import Tail, descend
 from gralis.models.outputs import every_target, predicted, with_outputs
 from gralis.models.torch_module import TorchModel
-from gralis.targets import Target, Targets, listed, total
+from gralis.tables import TableCoding, is_table
+from gralis.targets import Target, Targets, describe, listed, total
 
 __all__ = ["Problem"]
 
@@ -48,6 +51,7 @@ class Problem:
     layer: str | None = None  # x is the output of this layer; None if it is the input of the model
     whole_types: tuple[torch.dtype | None, ...] = ()  # in which a leaf of integers or booleans reaches the model
     choices: tuple[str, ...] = ()  # what was decided for the user, in sentences
+    table: TableCoding | None = None  # how a row of a table became x
 
     @classmethod
     def build(
@@ -56,7 +60,7 @@ class Problem:
         x: object,
         *,
         baseline: object = 0.0,
-        target: Target | Targets = None,
+        target: Target | Targets | str = None,
         features: object = None,
         layer: object = None,
         device: torch.device | str | None = None,
@@ -67,14 +71,23 @@ class Problem:
 
         With `cut`, pictures that come without features are cut into regions.
         """
-        targets, choices = listed(target), []
-        x, baseline, features, left_out = _one_input(model, targets, x, baseline, features, device, dtype)
-        choices += [LEFT_OUT] if left_out else []
+        if isinstance(target, str) and target == "predicted":
+            places = {"features": features, "layer": layer, "cut": cut, "device": device, "dtype": dtype}
+            return cls.build(model, x, baseline=baseline, target=0, **places)._of_predicted()  # type: ignore[arg-type]
+        if is_estimator(model):
+            model = estimator(model)
+        row = row_of(model, x, baseline) if layer is None else None
+        if row is not None:
+            x, baseline = row.x[0], row.baseline
+            model = model.at(row.coding) if isinstance(model, EstimatorModel) else model
+            features = columns(row.coding.names) if features is None and row.named else features
+        coding = model.table if isinstance(model, EstimatorModel) else None if row is None else row.coding
+        targets, choices = listed(_with_numbers(model, target)), []
+        if coding is None:
+            x, baseline, features, left_out = _one_input(model, targets, x, baseline, features, device, dtype)
+            choices += [LEFT_OUT] if left_out else []
         if layer is not None:
             model, x, baseline = _at_layer(model, x, baseline, targets[0] if targets else total, layer)
-        row = table_row(x)
-        if row is not None:
-            x, features = row.values, columns(row.names) if features is None else features
         form, given = _leaves(x)
         keys = form if isinstance(form, tuple) else None
         adapted = adapt(model, targets[0] if targets else None, device=device, dtype=dtype)
@@ -84,7 +97,8 @@ class Problem:
             choices += sentences
         partition = resolve_features(features, tuple(tuple(leaf.shape) for leaf in given), keys)
         _refuse_picture(given, partition)
-        by_type = [np.full(tuple(leaf.shape), leaf.dtype in _WHOLE) for leaf in given] if row is None else [row.whole]
+        by_type = [np.full(tuple(leaf.shape), leaf.dtype in _WHOLE) for leaf in given]
+        by_type = by_type if coding is None else [coding.jumping]
         partition = jumping_by_type(partition, by_type)
         jumps = [bool(partition.discrete[labels].all()) for labels in partition.labels]
         leaves = tuple(_floating(leaf, whole) for leaf, whole in zip(given, jumps, strict=True))
@@ -106,6 +120,7 @@ class Problem:
             model.name if isinstance(model, Tail) else None,
             whole_types,
             tuple(choices),
+            coding,
         )
 
     @property
@@ -124,6 +139,28 @@ class Problem:
             return self
         chosen = self.targets[target]
         return replace(self, model=with_outputs(self.model).with_target(chosen), targets=(chosen,))
+
+    def _of_predicted(self) -> Problem:
+        """The same problem with the predicted class as its target; the only output of a model with one."""
+        number = self.predicted()
+        return replace(self, model=with_outputs(self.model).with_target(number), targets=(number,))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes that the model knows; empty if it knows none."""
+        return tuple(getattr(self.model, "class_names", ()))
+
+    @property
+    def target_labels(self) -> tuple[str, ...]:
+        """What every target is called: the name of its class, or its description."""
+        return tuple(self.class_of(target) or describe(target) for target in self.targets)
+
+    def class_of(self, target: Target) -> str | None:
+        """The name of the class that a target belongs to; None if the model does not name its classes."""
+        number = getattr(target, "k", target)
+        if isinstance(number, int) and -len(self.class_names) <= number < len(self.class_names):
+            return self.class_names[number]
+        return None
 
     def predicted(self) -> int | None:
         """The class with the largest output at x, by one forward; None if the model returns one number."""
@@ -175,8 +212,6 @@ def _one_input(
     dtype: torch.dtype | None,
 ) -> tuple[object, object, object, bool]:
     """x, baseline and features without the batch axis of x, if the model shows that x is a batch of one input."""
-    if table_row(x) is not None:
-        return x, baseline, features, False
     form, leaves = _leaves(x)
     if not all(leaf.ndim > 1 and leaf.shape[0] == 1 for leaf in leaves):
         return x, baseline, features, False
@@ -186,6 +221,41 @@ def _one_input(
     names = form if isinstance(form, tuple) else [f"x{i}" for i in range(len(leaves))]
     shapes = {name: tuple(leaf.shape) for name, leaf in zip(names, leaves, strict=True)}
     return *(without_batch_axis(value, shapes) for value in (x, baseline, features)), True
+
+
+def row_of(model: object, x: object, baseline: object) -> CodedRows | None:
+    """One row of a table as numbers, if x is such a row; None for any other input, and for a row that is coded."""
+    rows = rows_of(model, x, baseline)
+    if rows is not None and len(rows.x) != 1:
+        raise bad("x", "explain", "one row of a table, such as frame.iloc[[0]]", f"{len(rows.x)} rows")
+    return rows
+
+
+def rows_of(model: object, x: object, baseline: object) -> CodedRows | None:
+    """Rows of a table as numbers, and their background; None for inputs of another kind, and for coded rows."""
+    if isinstance(model, EstimatorModel):
+        if model.table is not None:
+            return None
+        return coded_rows(x, baseline, model.column_names, model.n_columns, frames=model.takes_frames)
+    if is_table(x) and not isinstance(x, Mapping):  # a dict holds the arguments of a network
+        return coded_rows(x, baseline, frames=False, numbers_only=True)
+    return None
+
+
+def _with_numbers(model: object, target: Target | Targets | str) -> Target | Targets:
+    """The targets, with the names of classes replaced by their numbers."""
+    if isinstance(target, list):
+        return [_number_of(model, each) for each in target]
+    return "all" if isinstance(target, str) and target == "all" else _number_of(model, target)
+
+
+def _number_of(model: object, target: Target | str) -> Target:
+    if not isinstance(target, str):
+        return target
+    if isinstance(model, EstimatorModel):
+        return model.named_target(target)
+    allowed = "None, an int, a tuple of ints, a function of the outputs, a list of these, 'all' or 'predicted'"
+    raise bad("target", "explain", allowed, f"{target!r}, and the model has no names of classes")
 
 
 def _at_layer(

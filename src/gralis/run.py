@@ -353,6 +353,7 @@ class Run:
             price=price,
             form=_form(problem),
             model_doubts=self._doubts[question],
+            table=problem.table,
             _continue=go_on if schedule.grows and not estimate.exact else None,
         )
         if is_reached and explanation.doubts:  # intervals that may not hold reach nothing

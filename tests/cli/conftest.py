@@ -15,6 +15,17 @@ import gralis
 from cli.workshop import NET, TABLE, network
 
 
+def forest(path: Path) -> None:
+    """A forest for the first three columns of table.csv."""
+    from pandas import DataFrame
+    from sklearn.ensemble import RandomForestRegressor
+    from skops.io import dump
+
+    rows = DataFrame(np.random.default_rng(0).normal((33, 1.7, 67), (9, 0.1, 9), (40, 3)), columns=list("abc"))
+    rows.columns = ["age", "height", "weight"]
+    dump(RandomForestRegressor(5, random_state=0).fit(rows, rows["age"] * rows["height"]), path)
+
+
 @pytest.fixture(scope="session")
 def furnished(tmp_path_factory) -> Path:
     """The folder as it is furnished once; tests work on copies."""
@@ -33,6 +44,7 @@ def furnished(tmp_path_factory) -> Path:
     save_file(net.state_dict(), folder / "net.safetensors")
     (folder / "names.txt").write_text("cat\n<img src=x onerror=alert(1)>\n[red]dog\x1b[31m\n")
     (folder / "table.csv").write_text(TABLE.replace("\\n", "\n"))
+    forest(folder / "forest.skops")
     x = torch.tensor([31, 1.8, 80], dtype=torch.float64)
     gralis.explain(network("rows"), x, baseline=torch.tensor([33, 1.7, 67.0])).save(folder / "rows.gralis")
     return folder

@@ -7,6 +7,8 @@ import os
 import pickle
 from pathlib import Path
 
+import joblib
+import pandas
 import pytest
 import torch
 
@@ -77,6 +79,69 @@ def test_a_model_that_cannot_be_made_is_one_sentence(folder, name, sentence) -> 
     with pytest.raises(GralisError) as caught:
         load_model(name)
     assert sentence in str(caught.value)
+
+
+# --- estimators ------------------------------------------------------------------------------------------------------
+
+
+def test_an_estimator_is_loaded_without_running_code(folder) -> None:
+    assert type(load_model("forest.skops")).__name__ == "RandomForestRegressor"
+    Path("torn.skops").write_bytes(Path("forest.skops").read_bytes()[:400])
+    with pytest.raises(GralisError, match=r"not a whole \.skops file"):
+        load_model("torn.skops")
+
+
+def test_types_that_may_run_code_are_refused(folder) -> None:
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+    from skops.io import dump
+
+    step = FunctionTransformer(func=os.path.join)
+    model = make_pipeline(step, LinearRegression())
+    dump(model, "code.skops")
+    with pytest.raises(GralisError, match=r"types that may run code when they are loaded \(.*join.*--allow-pickle"):
+        load_model("code.skops")
+    assert load_model("code.skops", allow_pickle=True).steps[1][0] == "linearregression"
+
+
+def test_a_pickled_estimator_needs_the_permission(folder) -> None:
+    model = load_model("forest.skops")
+    for name in ("forest.pkl", "forest.joblib"):
+        joblib.dump(model, name)
+        with pytest.raises(GralisError, match="is a pickle, which can run any code"):
+            load_model(name)
+        assert type(load_model(name, allow_pickle=True)) is type(model)
+    joblib.dump([1, 2], "list.pkl")
+    with pytest.raises(GralisError, match="holds a list, not an estimator"):
+        load_model("list.pkl", allow_pickle=True)
+    Path("text.pkl").write_text("no pickle")
+    with pytest.raises(GralisError, match=r"text\.pkl cannot be unpickled"):
+        load_model("text.pkl", allow_pickle=True)
+
+
+def test_rows_of_a_table_reach_an_estimator(gralis_run) -> None:
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+    from skops.io import dump
+
+    Path("people.csv").write_text("city,age,fine\nRome,31,yes\nOslo,45,no\nRome,50,no\nOslo,22,yes\n")
+    table = pandas.read_csv("people.csv")
+    encode = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
+    dump(make_pipeline(encode, LogisticRegression()).fit(table[["city", "age"]], table["fine"]), "people.skops")
+    asked = ("explain", "--data", "people.csv", "--row", "1", "--drop", "fine", "--model", "people.skops")
+    code, out, _ = gralis_run(*asked, "--target", "yes", "--out", "out")
+    assert code == 0
+    assert "city = Oslo" in out
+    assert "(yes)" in out
+    code, out, _ = gralis_run(*asked, "--json")
+    assert json.loads(out)["provenance"]["baseline"] == "sample(4 rows, n=4, seed=0)"
+    assert json.loads(out)["label"] == "no"
+    code, out, err = gralis_run("batch", "people.csv", "--drop", "fine", "--model", "people.skops", "--out", "many")
+    assert (code, err) == (0, "")
+    assert "4 inputs, 0 without a result" in out
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------

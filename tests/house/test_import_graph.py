@@ -17,7 +17,7 @@ STAGES = (
     ("checks", "registry"),
     ("laws",),
     ("kernels",),
-    ("targets", "storage"),
+    ("targets", "storage", "tables"),
     ("trees",),
     ("models",),
     ("features",),

@@ -13,11 +13,15 @@ from gralis.api.explain import about, begin, complete
 from gralis.api.signature import options_of_explain
 from gralis.arrays import Array
 from gralis.errors import bad
+from gralis.features import columns
+from gralis.models.estimator_model import EstimatorModel, estimator, is_estimator
 from gralis.options import Choices
-from gralis.problem import Problem
+from gralis.problem import Problem, rows_of
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.run import Run
+from gralis.tables import table_rows
+from gralis.tables.rows import is_frame
 from gralis.targets import Target
 
 _ENOUGH = 0.5  # an input that can use less than this share of the shared rays is explained alone
@@ -28,7 +32,7 @@ def explain_batch(
     model: object,
     xs: object,
     *,
-    target: Target | Sequence[Target] = None,
+    target: Target | str | Sequence[Target | str] = None,
     **options: Unpack[Choices],
 ) -> Explanations:
     """phi of every input, all on the same coalitions. For a small model this is much faster than one call per input.
@@ -40,9 +44,9 @@ def explain_batch(
     ----------
     model : torch.nn.Module, callable or Model
         The model, as in `gralis.explain`.
-    xs : tensor or array of shape (n_inputs, ...), or a list of inputs
-        The inputs.
-    target : int, tuple, callable, or a list with one of them for each input, optional
+    xs : tensor or array of shape (n_inputs, ...), a data frame, or a list of inputs
+        The inputs; the rows of a data frame are inputs.
+    target : int, tuple, callable, str, or a list with one of them for each input, optional
         Which output to explain, as in `gralis.explain`.
 
     Returns
@@ -58,8 +62,8 @@ def explain_batch(
     >>> explanations.values.shape, len(explanations)
     ((5, 4), 5)
     """
-    inputs = _inputs(xs)
     completed = complete({**options, "target": None}, "explain_batch")
+    model, inputs, completed = _rows_at_once(model, xs, completed)
     targets = _one_each(target, len(inputs), "target")
     features = _one_each(completed["features"], len(inputs), "features")
     problems = [
@@ -71,6 +75,20 @@ def explain_batch(
         explanations.update(zip(places, on_shared_rays([problems[k] for k in places], completed), strict=True))
     numbers = range(len(problems))
     return Explanations(tuple(explanations[k] for k in numbers), tuple(f"input {k}" for k in numbers))
+
+
+def _rows_at_once(model: object, xs: object, options: dict[str, Any]) -> tuple[object, list[Any], dict[str, Any]]:
+    """The inputs one by one. Rows of a table become numbers of one coding, so that all of them can share rays."""
+    model = estimator(model) if is_estimator(model) else model
+    table = is_frame(xs) or (isinstance(model, EstimatorModel) and not isinstance(xs, tuple))
+    rows = rows_of(model, table_rows(xs, "xs"), options["baseline"]) if table and options["layer"] is None else None
+    if rows is None or not len(rows.x):
+        return model, _inputs(xs), options
+    features = options["features"]
+    options = {**options, "features": columns(rows.coding.names) if features is None and rows.named else features}
+    if isinstance(model, EstimatorModel):
+        return model.at(rows.coding), list(rows.x), {**options, "baseline": rows.baseline}
+    return model, [xs.iloc[[k]] for k in range(len(rows.x))], options  # type: ignore[attr-defined]
 
 
 def on_shared_rays(problems: Sequence[Problem], options: Mapping[str, Any]) -> list[Explanation]:
@@ -102,12 +120,16 @@ def _usefulness(explanation: Explanation, drawn: Array) -> float:
 
 
 def sharing_groups(problems: Sequence[Problem]) -> dict[object, list[int]]:
-    """The places of problems that can share rays, which need equal shapes and equally many features and baselines."""
+    """The places of problems that can share rays: of equal shapes, with equally many features and baselines.
+
+    Rows of a table must also have the same coding.
+    """
     groups: dict[object, list[int]] = {}
     for place, problem in enumerate(problems):
         shapes = tuple(tuple(leaf.shape) for leaf in problem.x)
         jumps = problem.features.discrete.tobytes()
-        groups.setdefault((shapes, problem.n_features, problem.baselines.n_baselines, jumps), []).append(place)
+        coding = None if problem.table is None else problem.table.key
+        groups.setdefault((shapes, problem.n_features, problem.baselines.n_baselines, jumps, coding), []).append(place)
     return groups
 
 

@@ -79,7 +79,7 @@ class Comparison(InNotebooks):
 
 @options_of_explain()
 def compare(
-    model_a: object, model_b: object, x: object, *, target: Target = None, **options: Unpack[Choices]
+    model_a: object, model_b: object, x: object, *, target: Target | str = None, **options: Unpack[Choices]
 ) -> Comparison:
     """What an updated, distilled or quantised model changed: model_b on the rays that explained model_a.
 

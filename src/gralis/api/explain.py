@@ -17,21 +17,23 @@ from gralis.problem import Problem
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.run import Run
-from gralis.targets import Target, Targets, describe
+from gralis.targets import Target, Targets
 
 __all__ = ["about", "begin", "complete", "explain", "prepare"]
 
 
 @overload
-def explain(model: object, x: object, *, target: Targets, **options: Unpack[Choices]) -> Explanations: ...
+def explain(  # type: ignore[overload-overlap]
+    model: object, x: object, *, target: Targets, **options: Unpack[Choices]
+) -> Explanations: ...
 @overload
-def explain(model: object, x: object, *, target: Target = None, **options: Unpack[Choices]) -> Explanation: ...
+def explain(model: object, x: object, *, target: Target | str = None, **options: Unpack[Choices]) -> Explanation: ...
 def explain(
     model: object,
     x: object,
     *,
     baseline: object = 0.0,
-    target: Target | Targets = None,
+    target: Target | Targets | str = None,
     features: object = None,
     kernel: object = Gaussian(0.75),
     plan: str | Plan = "shared",
@@ -61,21 +63,22 @@ def explain(
 
     Parameters
     ----------
-    model : torch.nn.Module, callable or Model
-        The model F. A callable gets a batch of points (rows, *x.shape) and returns (rows,) or (rows, classes, ...).
-        `gralis.models` has adapters for NumPy, JAX, Keras and black boxes.
-        Tree ensembles of scikit-learn, XGBoost, LightGBM and CatBoost are taken as they are: their raw outputs are
-        explained in closed form, without sampling, and then `x` is a row of a table and `baseline` a background.
-    x : tensor, array, or a tuple or dict of them
+    model : torch.nn.Module, callable, estimator or Model
+        The model F. A callable gets a batch of points (rows, *x.shape) and returns (rows,) or (rows, classes, ...). An
+        estimator has `predict_proba`, `decision_function` or `predict`, as those of scikit-learn, xgboost, lightgbm and
+        catboost do. Tree ensembles are explained in closed form, without sampling. `gralis.models` has adapters for NumPy, JAX, Keras and black boxes.
+    x : tensor, array, or a tuple or dict of them; or one row of a table
         One input, without a batch axis. A batch axis of 1 is left out if the model shows that it is one: it reads x as
-        a batch, and fails with one more axis. The table says so.
-    baseline : float, array, callable, str, recipe or sample, default=0.0
+        a batch, and fails with one more axis. The table says so. For an estimator, a row: a data frame with one row, a series, a dict or an
+        array. Texts, categories and missing values are fine.
+    baseline : float, array, callable, str, recipe, sample or table, default=0.0
         The reference x'. A string names a recipe of `gralis.baselines`. `gralis.baselines.sample(X, n)` averages the
-        explanation over several baselines.
-    target : int, tuple, callable, list of them, or "all", optional
+        explanation over several baselines. For a row of a table, a table: the explanation is averaged over its rows.
+    target : int, tuple, callable, str, list of them, or "all", optional
         Which output to explain. An int selects one of several outputs, a tuple selects an entry of an output with
-        several axes, a callable turns the outputs into one number per row, and None is for a model with one output. A
-        list or "all" explains several outputs on the same rays: each point needs one forward for all of them and one
+        several axes, a callable turns the outputs into one number per row, and None is for a model with one output.
+        "predicted" is the class with the largest output at x, and other texts name a class of an estimator. A list or
+        "all" explains several outputs on the same rays: each point needs one forward for all of them and one
         backward each, and the budget counts every backward.
     features : Features, array of int, "pixels", or a tuple or dict of them, optional
         Which coordinates of x are switched together as one feature. `gralis.features` has superpixels, patches,
@@ -88,7 +91,8 @@ def explain(
         the values belong to the first kernel, and `with_kernel` can then switch to the others.
     plan : str or Plan, default="shared"
         Which rays to evaluate: "shared", "exhaustive", "permutation", "independent", "endpoint", "values", or a plan
-        from `gralis.plans`.
+        from `gralis.plans`. A model without gradients has no rays: in place of "shared" it gets "values", which gives
+        Shapley values from predictions alone.
     budget : int or None, default=1024
         The largest number of gradients, including the pilot, all replicates and all baselines. Plans without
         gradients count forwards. None lets the plan take what it needs.
@@ -153,14 +157,14 @@ def explain(
     """
     options = dict(locals())
     del options["model"], options["x"]
+    several = isinstance(target, list) or (isinstance(target, str) and target == "all")
     run = exactly(model, x, options)
     if run is not None:
         explanations = run.results()
-        several = isinstance(target, list) or target == "all"
         return Explanations(explanations, tuple(map(describe, run.targets))) if several else explanations[0]
     sampled = prepare(model, x, options, "explain")
-    if isinstance(target, list | str):
-        return Explanations(sampled.results(), tuple(map(describe, sampled.problem.targets)))
+    if several:
+        return Explanations(sampled.results(), sampled.problem.target_labels)
     return sampled.result()
 
 
@@ -173,12 +177,7 @@ def exactly(model: object, x: object, options: Mapping[str, Any]) -> TreeRun | N
 def prepare(model: object, x: object, options: Mapping[str, Any], owner: str) -> Run:
     """The run that `explain` would make with these options. They are checked, and the run has not begun."""
     completed = complete(options, owner)
-    problem = Problem.build(model, x, target=completed["target"], **about(completed))
-    reason = getattr(problem.model, "why_no_gradient", None)
-    if reason and isinstance(completed["plan"], str) and completed["plan"] == "shared":
-        sentence = f"the model has no gradient here ({reason}), so plan='endpoint' takes the place of plan='shared'"
-        problem, completed["plan"] = replace(problem, choices=(*problem.choices, sentence)), "endpoint"
-    return begin([problem], completed)
+    return begin([Problem.build(model, x, target=completed["target"], **about(completed))], completed)
 
 
 def complete(options: Mapping[str, Any], owner: str) -> dict[str, Any]:
@@ -197,9 +196,11 @@ def about(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def begin(problems: Sequence[Problem], options: Mapping[str, Any]) -> Run:
     """A run on these problems. All other options are checked."""
-    return Run(
-        problems, _kernels(options["kernel"]), as_plan(options["plan"]), Options.checked(options), options["progress"]
-    )
+    plan = as_plan(options["plan"])
+    if plan.name == "shared" and (instead := _without_gradients(problems[0])) is not None:
+        plan, sentence = as_plan(instead[0]), instead[1]
+        problems = [replace(p, choices=tuple(dict.fromkeys((*p.choices, sentence)))) for p in problems]
+    return Run(problems, _kernels(options["kernel"]), plan, Options.checked(options), options["progress"])
 
 
 def _kernels(kernel: Any) -> tuple[Kernel, ...]:
@@ -208,3 +209,16 @@ def _kernels(kernel: Any) -> tuple[Kernel, ...]:
     if not kernels:
         raise bad("kernel", "explain", "a kernel, or a list of at least one", "an empty list")
     return kernels
+
+
+def _without_gradients(problem: Problem) -> tuple[str, str] | None:
+    """The plan that takes the place of "shared" for a model without gradients, and a sentence; None if it has them.
+
+    Rays without gradients exist only where all features jump.
+    """
+    if reason := getattr(problem.model, "why_no_gradient", None):
+        sentence = f"the model has no gradient here ({reason}), so plan='endpoint' takes the place of plan='shared'"
+        return "endpoint", sentence
+    if getattr(problem.model, "differentiable", True) or (problem.table is None and problem.features.discrete.all()):
+        return None
+    return "values", "the model has no gradient, so plan='values' takes the place of plan='shared': Shapley values"

@@ -18,6 +18,7 @@ from gralis.errors import GralisError, bad
 from gralis.kernels import Gaussian, Kernel, Uniform, UnsavedKernel, from_dict, to_dict
 from gralis.ledger import FoldedLedger
 from gralis.models import Model
+from gralis.models.estimator_model import estimator, is_estimator
 from gralis.models.layer import descend
 from gralis.plans.registry import make as make_plan
 from gralis.problem import Problem
@@ -81,6 +82,9 @@ def replay(
         tolerance = non_negative(tolerance, "tolerance", "replay")
     saved = explanation.provenance
     output = _target(saved, target)
+    if is_estimator(model):
+        model = estimator(model, output)
+        model = model if explanation.table is None else model.at(explanation.table)
     options: dict[str, Any] = {name: saved[name] for name in _OPTIONS}
     options |= {
         "max_seconds": None if saved["max_seconds"] is None else _FOREVER,

@@ -14,7 +14,7 @@ from gralis import plans
 from gralis.baselines.recipes import RECIPES
 from gralis.cli import options
 from gralis.cli.exit_codes import BAD, DONE
-from gralis.cli.inputs import baseline_from_text
+from gralis.cli.inputs import background, baseline_from_text
 from gralis.cli.messages import one_line, say
 from gralis.cli.model import load_model, model_file
 from gralis.cli.options import (
@@ -31,11 +31,14 @@ from gralis.cli.options import (
     tables,
 )
 from gralis.cli.printing import to_json
+from gralis.cli.tables import read_table
 from gralis.errors import GralisError
 from gralis.features import Features, grid, slic
 from gralis.files.images import Preprocessing
 from gralis.kernels import Gaussian, Uniform
 from gralis.many import Results, explain_many, folder, means, table
+from gralis.many.streams import as_stream
+from gralis.models.estimator_model import estimator, is_estimator
 from gralis.targets import parse
 
 __all__ = ["EXAMPLES", "batch"]
@@ -113,6 +116,8 @@ def batch(
 ) -> int:
     """Explain every picture of a folder, or every row of a table. Finished results are kept if the run is stopped."""
     features: Any = None
+    loaded = load_model(model, weights, allow_pickle=allow_pickle)
+    not_inputs = [*(drop or ()), *(name for name in (id_column, label_column) if name is not None)]
     if inputs.is_dir():
         _only_tables({"--id": id_column, "--label": label_column, "--drop": drop, "--target label": target == "label"})
         preprocessing = options.preprocessing(size, mean, std)
@@ -122,17 +127,23 @@ def batch(
             features = Superpixels(preprocessing, segments, compactness)
         else:
             features = grid((len(preprocessing.mean), height, width), patch)
+        reference = _baseline(baseline, inputs, not_inputs)
     else:
         if not inputs.is_file():
             raise GralisError(f"There is no file or folder {inputs}.")
-        source = table(inputs, id=id_column, label=label_column, drop=drop or ())
-    not_inputs = [*(drop or ()), *(name for name in (id_column, label_column) if name is not None)]
-    network = load_model(model, weights, allow_pickle=allow_pickle)
+        if is_estimator(loaded):
+            _only_networks({"--label": label_column, "--target label": target == "label"})
+            rows = read_table(inputs, not_inputs)
+            ids = None if id_column is None else read_table(inputs).frame[id_column].astype(str).tolist()
+            source, reference = as_stream(rows.frame, ids), background(rows, baseline)
+        else:
+            source = table(inputs, id=id_column, label=label_column, drop=drop or ())
+            reference = _baseline(baseline, inputs, not_inputs)
     results = explain_many(
-        network,
+        loaded,
         replace(source, settings={**source.settings, **model_file(model)}),
         out=out,
-        target=target if target in ("predicted", "label") else parse(target),  # type: ignore[arg-type]
+        target=_target(target, loaded),
         engine=engine,  # type: ignore[arg-type]
         workers=workers,
         address=address,
@@ -141,7 +152,7 @@ def batch(
         strict=strict,
         retry=retry,
         features=features,
-        baseline=_baseline(baseline, inputs, not_inputs),
+        baseline=reference,
         kernel=Uniform() if sigma == math.inf else Gaussian(sigma),
         plan=plan,
         budget=budget,
@@ -150,6 +161,19 @@ def batch(
         progress=False if quiet else None,
     )
     return _finish(results, as_json)
+
+
+def _target(text: str, model: Any) -> Any:
+    """The value of --target; an estimator knows the names of its classes."""
+    if text in ("predicted", "label") or (is_estimator(model) and text in estimator(model).class_names):
+        return text
+    return parse(text)
+
+
+def _only_networks(options_given: dict[str, Any]) -> None:
+    for option, value in options_given.items():
+        if value:
+            raise GralisError(f"{option} is for networks; an estimator explains --target predicted or a class by name.")
 
 
 def _only_tables(options_given: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`gralis explain`: pictures or rows of a table, with any torch model."""
+"""`gralis explain`: pictures or rows of a table, with any torch model or estimator."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ EXAMPLES = (
     ("until every error is below 5%", "gralis explain photo.jpg other.png --model net.py:build --tolerance 0.05"),
     ("an exported program", "gralis explain photo.jpg --model net.pt2 --allow-pickle"),
     ("a row of a table", "gralis explain --data table.csv --row 2 --drop price --model net.py:rows"),
+    ("an estimator or a pipeline", "gralis explain --data table.csv --row 2 --drop price --model forest.skops"),
     ("for another program", "gralis explain photo.jpg --model net.py:build --json"),
 )
 
 
 _TARGET = (
     "The output to explain: 281, '1,0', 'probability(281)' or 'margin(3, against=5)', or a name in the file of "
-    "--labels. The default is the largest."
+    "--labels or of a class of an estimator. The default is the largest."
 )
 _BASELINE = (
     "What replaces a feature that is switched off. Pictures: a number after normalising (default 0), zeros, mean, "
-    "mean-color, blur or noise. Tables: columns (their means, the default), a number or sample:N."
+    "mean-color, blur or noise. Tables: columns (their means, the default), a number or sample:N (N rows of the table; "
+    "the default for an estimator is sample:100)."
 )
 _OUT = "Write NAME.gralis, NAME.png and NAME.html to this folder."
 _LABELS = "A file with the names of the outputs, one on each line."
@@ -86,7 +88,7 @@ def explain(
             raise GralisError("Give pictures or --data, not both.")
         if not row:
             raise GralisError("--data needs --row, the row to explain, counted from 0 below the header.")
-        inputs = RowInputs(read_table(data, drop or ()), row, baseline or "columns")
+        inputs = RowInputs(read_table(data, drop or ()), row, baseline)
     else:
         if not images:
             raise GralisError("Give a picture to explain, or a table: --data table.csv --row 17.")

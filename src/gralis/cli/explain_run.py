@@ -57,7 +57,7 @@ class ExplainRun:
 
     def _explain(self, index: int, name: str) -> int:
         prepared = self.inputs.prepare(index, self.model, self.options["layer"])
-        chosen = choose_target(self.model, prepared.x, self.target, self.class_names)
+        chosen = choose_target(self.model, prepared.x, prepared.baseline, self.target, self.class_names)
         explanation = explain(
             self.model,
             prepared.x,

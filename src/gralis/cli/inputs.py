@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ from gralis.cli.tables import Table
 from gralis.errors import GralisError
 from gralis.features import Features, columns, grid, slic
 from gralis.files.images import Preprocessing
+from gralis.models.estimator_model import is_estimator
 from gralis.models.layer import Layer
 
-__all__ = ["PictureInputs", "PreparedInput", "RowInputs", "baseline_from_text"]
+__all__ = ["PictureInputs", "PreparedInput", "RowInputs", "background", "baseline_from_text"]
 
 _COLUMNS = "columns"  # the baseline of a table: the mean of every column
+_BACKGROUND = 100  # rows of a table with which a row for an estimator is compared
 
 
 @dataclass(frozen=True)
@@ -63,26 +65,41 @@ class PictureInputs:
 
 @dataclass(frozen=True)
 class RowInputs:
-    """Rows of a table; each column is a feature."""
+    """Rows of a table; each column is a feature. Without a baseline a row is compared with the means of the columns.
+
+    A row for an estimator is compared with rows of the table.
+    """
 
     table: Table
     numbers: Sequence[int]
-    baseline: str
+    baseline: str | None
 
     def names(self) -> list[str]:
         return [f"{self.table.path.stem} row {number}" for number in self.numbers]
 
     def prepare(self, index: int, model: Any, layer: str | None) -> PreparedInput:
+        if is_estimator(model):
+            return PreparedInput(self.table.frame_row(self.numbers[index]), background(self.table, self.baseline), None)
         features = None if layer else columns(self.table.names)
-        return PreparedInput(self.table.row(self.numbers[index]), self._baseline(), features)
+        baseline = row_baseline(self.baseline or _COLUMNS, lambda: self.table.rows, lambda: self.table.means)
+        return PreparedInput(self.table.row(self.numbers[index]), baseline, features)
 
-    def _baseline(self) -> Any:
-        if self.baseline == _COLUMNS:
-            return self.table.means
-        kind, _, count = self.baseline.partition(":")
-        if kind == "sample" and count.isdecimal():
-            return sample(self.table.rows, min(int(count), self.table.n_rows))
-        return baseline_from_text(self.baseline, (_COLUMNS, "sample:N (N rows of the table)"))
+
+def background(table: Table, text: str | None) -> Any:
+    """What a row for an estimator is compared with: by default up to 100 rows of the table."""
+    text = text or f"sample:{_BACKGROUND}"
+    return row_baseline(text, lambda: table.frame, lambda: table.frame.mean(numeric_only=True))
+
+
+def row_baseline(text: str, rows: Callable[[], Any], means: Callable[[], Any]) -> Any:
+    """The value of --baseline for a table: the means of its columns, rows of it, or a number."""
+    if text == _COLUMNS:
+        return means()
+    kind, _, count = text.partition(":")
+    if kind == "sample" and count.isdecimal():
+        every = rows()
+        return sample(every, min(int(count), len(every)))
+    return baseline_from_text(text, (_COLUMNS, "sample:N (N rows of the table)"))
 
 
 def baseline_from_text(text: str, names: tuple[str, ...]) -> float | str:

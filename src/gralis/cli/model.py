@@ -1,4 +1,4 @@
-"""A model from the value of --model: code by its name, a torch.export program, or (if allowed) a pickle."""
+"""A model from the value of --model: code by its name, a torch.export program, an estimator, or an allowed pickle."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ from typing import Any
 import torch
 from torch import nn
 
+from gralis.cli.estimator_file import load_skops, load_unpickled
 from gralis.cli.exported_program import load_program
 from gralis.errors import GralisError
 from gralis.models import Model
+from gralis.models.estimator_model import is_estimator
 
 __all__ = ["load_model", "load_weights", "model_file"]
 
-_FORMS = "pkg.module:factory, file.py:factory, or a file .pt2 made by torch.export.save (with --allow-pickle)"
+_FORMS = (
+    "pkg.module:factory, file.py:factory, a file .skops, or a file .pt2 made by torch.export.save (with --allow-pickle)"
+)
+_PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 def load_model(name: str, weights: Path | None = None, *, allow_pickle: bool = False) -> Any:
@@ -33,8 +38,10 @@ def load_model(name: str, weights: Path | None = None, *, allow_pickle: bool = F
         if weights is not None:
             raise GralisError("A .pt2 program holds its own weights; leave --weights out.")
         return model
-    if suffix in (".pt", ".pth", ".pkl", ".pickle", ".bin"):
-        return _unpickled(_file(name, "--model"), allow_pickle).eval()
+    if suffix == ".skops":
+        return load_skops(_file(name, "--model"), allow_pickle=allow_pickle)
+    if suffix in (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".bin"):
+        return _unpickled(_file(name, "--model"), allow_pickle)
     model = _made(name)
     if weights is not None:
         if not isinstance(model, nn.Module):
@@ -45,7 +52,7 @@ def load_model(name: str, weights: Path | None = None, *, allow_pickle: bool = F
 
 def model_file(name: str) -> dict[str, str]:
     """The sha256 of the file that holds the code of --model, as a setting of a run that may be continued later."""
-    place = name.rpartition(":")[0] if Path(name).suffix.lower() != ".pt2" else name
+    place = name.rpartition(":")[0] if Path(name).suffix.lower() not in (".pt2", ".skops") else name
     path = Path(place)
     if not path.is_file():
         with suppress(ImportError, ValueError, AttributeError):
@@ -75,17 +82,21 @@ def load_weights(path: Path, *, allow_pickle: bool = False) -> dict[str, Any]:
     return content
 
 
-def _unpickled(path: Path, allow_pickle: bool) -> nn.Module:
+def _unpickled(path: Path, allow_pickle: bool) -> Any:
     if not allow_pickle:
         raise GralisError(
             f"{path} is a pickle, which can run any code when it is loaded; if you trust whoever made it add "
             f"--allow-pickle, else use --model pkg.module:factory --weights {path.name}."
         )
+    if path.suffix.lower() in _PICKLES and not zipfile.is_zipfile(path):  # torch.save writes a zip file
+        return load_unpickled(path)
     model = _torch_load(path, weights_only=False)
+    if is_estimator(model):
+        return model
     if not isinstance(model, nn.Module):
         advice = "; a state_dict goes to --weights" if isinstance(model, dict) else ""
         raise GralisError(f"{path} holds a {type(model).__name__}, not a model{advice}.")
-    return model
+    return model.eval()
 
 
 def _torch_load(path: Path, *, weights_only: bool) -> Any:
@@ -124,6 +135,8 @@ def _made(name: str) -> Any:
         value = getattr(value, part)
     if isinstance(value, nn.Module) or (isinstance(value, Model) and not isinstance(value, type)):
         return value
+    if is_estimator(value):
+        return value
     if not callable(value):
         raise GralisError(f"--model {name}: {attribute} is a {type(value).__name__}, not a function making a model.")
     try:
@@ -133,7 +146,7 @@ def _made(name: str) -> Any:
             f"--model {name}: calling {attribute}() failed ({type(error).__name__}: {_first_line(error)}); it must "
             f"take no arguments and return the model."
         ) from error
-    if isinstance(model, type) or not (callable(model) or isinstance(model, Model)):
+    if isinstance(model, type) or not (callable(model) or is_estimator(model) or isinstance(model, Model)):
         raise GralisError(f"--model {name}: {attribute}() returned a {type(model).__name__}, not a model.")
     return model
 

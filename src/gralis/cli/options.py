@@ -23,8 +23,8 @@ pictures, tables = partial(typer.Option, rich_help_panel="Pictures"), partial(ty
 method, run = partial(typer.Option, rich_help_panel="Method"), partial(typer.Option, rich_help_panel="Run")
 
 _MODEL = (
-    "The model: pkg.module:factory or file.py:factory (a function without arguments that returns it), or a file.pt2 "
-    "made by torch.export, which needs --allow-pickle."
+    "The model: pkg.module:factory or file.py:factory (a function without arguments that returns it), a file.skops "
+    "that holds an estimator, or a file.pt2 made by torch.export, which needs --allow-pickle."
 )
 _PICKLE = (
     "Allow files that can run any code when they are loaded: pickled models and .pt2 programs. gralis.toml cannot set "

@@ -1,4 +1,7 @@
-"""Rows of a table, CSV or Parquet. Column names become feature names; every cell that is used must be a number."""
+"""Rows of a table, CSV or Parquet. Column names become feature names.
+
+A network needs a number in every cell that is used; an estimator takes the table as a data frame.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.many.parquet_rows import ParquetRows
 from gralis.many.rows import check_names, is_parquet, numbers, ragged, read_rows
+from gralis.tables.rows import pandas
 
 __all__ = ["Table", "read_table"]
 
@@ -60,6 +64,29 @@ class Table:
 
     def _numbers(self, number: int, row: Sequence[Any]) -> Array:
         return numbers([row[i] for i in self.kept], self.names, f"{self.path}: row {number}")
+
+    @cached_property
+    def frame(self) -> Any:
+        """The whole table as a data frame: a column is made of numbers if every cell that is not empty is a number."""
+        data = pandas().DataFrame([[row[i] for i in self.kept] for row in self.cells], columns=list(self.names))
+        return data.apply(_typed) if len(self.names) else data
+
+    def frame_row(self, number: int) -> Any:
+        """One row as a data frame."""
+        if not 0 <= number < self.n_rows:
+            raise GralisError(f"--row must be from 0 to {self.n_rows - 1}, the rows of {self.path}. Got {number}.")
+        return self.frame.iloc[[number]]
+
+
+def _typed(column: Any) -> Any:
+    """A column of text as numbers, as booleans or as it is; empty cells are missing."""
+    filled = column.where(column.astype(str).str.strip() != "", None)
+    if filled.dropna().isin(["True", "False"]).all() and filled.notna().all() and len(filled):
+        return filled == "True"
+    try:
+        return pandas().to_numeric(filled)
+    except (TypeError, ValueError):
+        return filled
 
 
 def read_table(path: Path, drop: Sequence[str] = ()) -> Table:

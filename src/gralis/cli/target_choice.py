@@ -9,6 +9,7 @@ from typing import Any
 
 from gralis.errors import GralisError
 from gralis.models import Model
+from gralis.models.estimator_model import estimator, is_estimator
 from gralis.problem import Problem
 from gralis.targets import Readout, Target, describe, parse
 
@@ -28,9 +29,14 @@ class ChosenTarget:
         return f"{describe(self.target)}{named}{', the predicted class' if self.predicted else ''}"
 
 
-def choose_target(model: Any, x: Any, target: str | None, class_names: list[str]) -> ChosenTarget:
+def choose_target(model: Any, x: Any, baseline: Any, target: str | None, class_names: list[str]) -> ChosenTarget:
     """The target of the command line, else the class with the largest output, else None for a model with one output."""
-    chosen = _read(target, class_names) if target is not None else _largest(model, x)
+    if is_estimator(model):
+        known = estimator(model).class_names
+        class_names = class_names or list(known)
+        if target in known:
+            return ChosenTarget(estimator(model).named_target(target), target, predicted=False)
+    chosen = _read(target, class_names) if target is not None else _largest(model, x, baseline)
     index = chosen.k if isinstance(chosen, Readout) else chosen
     named = isinstance(index, int) and 0 <= index < len(class_names)
     label = class_names[index] if named else None  # type: ignore[index]
@@ -72,5 +78,8 @@ def read_class_names(path: Path | None) -> list[str]:
         raise GralisError(f"--labels: {path} cannot be read as text in UTF-8 ({error}).") from error
 
 
-def _largest(model: Any, x: Any) -> int | None:
-    return None if isinstance(model, Model) else Problem.build(model, x, target=0).predicted()
+def _largest(model: Any, x: Any, baseline: Any) -> int | None:
+    if isinstance(model, Model):
+        return None
+    about = {"baseline": baseline} if is_estimator(model) else {}
+    return Problem.build(model, x, target=0, **about).predicted()

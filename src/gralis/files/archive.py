@@ -26,6 +26,7 @@ from gralis.results.result import InputForm
 from gralis.storage.container import put_arrays, read_arrays, write_arrays
 from gralis.storage.embedded import archive_of
 from gralis.storage.json_values import plain
+from gralis.tables import TableCoding
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
@@ -97,6 +98,7 @@ def _contents(e: Explanation) -> tuple[Arrays, Meta]:
         "model_doubts": list(e.model_doubts),
         "leaf_keys": e.form.keys,
         "several_leaves": e.form.several,
+        "table": None if e.table is None else e.table.to_dict(),
     }
     rows = e.ledger.kept_rows
     if rows is not None:
@@ -174,7 +176,7 @@ def _checked(arrays: Arrays, meta: Meta, where: str | Path) -> Explanation:
 def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
     small = {name: np.array(array) for name, array in arrays.items() if not name.startswith(("ledger.", "folded."))}
     ledger = _ledger(arrays, meta)
-    leaf_keys = meta["leaf_keys"]
+    leaf_keys, table = meta["leaf_keys"], meta.get("table")
     return Explanation(
         estimate=_estimate(meta, small),
         design=_design(meta, small),
@@ -191,6 +193,7 @@ def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
         price=meta["price"],
         model_doubts=tuple(meta.get("model_doubts", ())),
         form=InputForm(None if leaf_keys is None else tuple(leaf_keys), meta["several_leaves"]),
+        table=None if table is None else TableCoding.from_dict(table),
     )
 
 

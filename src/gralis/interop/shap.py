@@ -39,8 +39,8 @@ def to_shap(explanation: Explanation, *, residual: bool = False) -> Any:
     except ImportError:
         raise GralisError('to_shap needs the package shap: pip install "gralis[interop]".') from None
     values, names = explanation.values, list(explanation.names)
-    data = explanation.endpoints.of_features(explanation.features)
+    data = explanation.data
     if residual:
         values = np.append(values, explanation.delta - values.sum())
-        names, data = [*names, "residual"], np.append(data, np.nan)
+        names, data = [*names, "residual"], np.append(data, np.full(1, np.nan, dtype=data.dtype))
     return shap.Explanation(values=values, base_values=explanation.f_baseline, data=data, feature_names=names)

@@ -123,9 +123,7 @@ def _target(model: object, item: Item, label: str | None, options: ManyOptions) 
         if label is None or not _CLASS.fullmatch(label):
             raise GralisError(f"target='label' needs a label that is a whole number. Got {label}.")
         return int(label.partition(".")[0])
-    place = {name: options.explain[name] for name in ("device", "dtype")}
-    predicted = Problem.build(model, item.x, target=0, **place).predicted()
-    return predicted  # None for a model with one output, which is then explained
+    return options.target
 
 
 def _parts(places: Sequence[int], n_features: int, options: ManyOptions) -> list[Sequence[int]]:

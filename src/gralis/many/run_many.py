@@ -23,6 +23,7 @@ from gralis.many.result_tables import arrow
 from gralis.many.run_settings import CLOCK_OPTIONS, settings_of
 from gralis.many.store import ResultsFolder
 from gralis.many.streams import as_stream
+from gralis.models.estimator_model import is_estimator
 from gralis.options import Choices, Options
 from gralis.targets import Target, check
 
@@ -39,7 +40,7 @@ def explain_many(
     *,
     out: str | Path,
     ids: Iterable[object] | None = None,
-    target: Target | Literal["predicted", "label"] = None,
+    target: Target | str = None,
     engine: Literal["local", "ray"] = "local",
     workers: int | None = None,
     address: str | None = None,
@@ -68,9 +69,10 @@ def explain_many(
         The folder of the results. A run continues in it only with the same model, settings and inputs.
     ids : iterable of str or int, default=None
         One id for each input; None numbers them from 0. Inputs with ids are explained in the order of the ids.
-    target : int, callable, {"predicted", "label"} or None, default=None
+    target : int, callable, str or None, default=None
         What is explained, as in `gralis.explain`. "predicted" takes the class with the largest output of each input,
-        or the only output of a model with one, and "label" the class that its label names.
+        or the only output of a model with one, "label" the class that its label names, and another text the class of an
+        estimator.
     engine : {"local", "ray"}, default="local"
         Whether the blocks are explained in this process or by Ray workers. The results are the same up to rounding.
     workers : int, default=None
@@ -111,7 +113,7 @@ def explain_many(
     flags = {"ledgers": ledgers, "residuals": residuals, "strict": strict, "retry": retry}
     for name, flag in flags.items():
         one_of(flag, (True, False), name, "explain_many")
-    explain_options = _explain_options(target, options)
+    explain_options = _explain_options(model, target, options)
     stream = as_stream(inputs, ids)
     if stream.features is not None and explain_options["features"] is None and explain_options["layer"] is None:
         explain_options["features"] = stream.features
@@ -161,14 +163,14 @@ def _stop_at(failures: list[Failure]) -> None:
         raise GralisError(f"Input {failures[0].id!r} cannot be explained: {failures[0].reason}")
 
 
-def _explain_options(target: Any, options: Choices) -> dict[str, Any]:
+def _explain_options(model: object, target: Any, options: Choices) -> dict[str, Any]:
     """All options of `explain`, checked."""
     completed = complete({**options, "target": None}, "explain_many")
     for name in CLOCK_OPTIONS:
         value = options.get(name)
         if value is not None and not (isinstance(value, str) and value == "raise"):
             raise bad(name, "explain_many", "left out, because results would depend on the clock", value)
-    if not (isinstance(target, str) and target in ("predicted", "label")):
+    if not (isinstance(target, str) and (target in ("predicted", "label") or is_estimator(model))):
         check(target, "explain_many")
     return {**completed, "seed": Options.checked(completed).seed}
 

@@ -207,11 +207,19 @@ def _frame(frame: Any, ids: Iterable[object] | None) -> ItemStream:
     """A data frame: every row is an input, every column a feature."""
     names = [str(name) for name in frame.columns]
     check_names(names, "The data frame")
+    if any(getattr(dtype, "kind", "O") not in "biuf" for dtype in getattr(frame, "dtypes", ())):
+        stream = _indexed(partial(_mixed_row, frame), range(len(frame)), ids)
+        return replace(stream, settings={"columns": names})
     cells = np.asarray(frame.to_numpy())
     if not names or cells.ndim != 2:
         raise bad("inputs", "explain_many", "at least one input", "a data frame without columns")
     stream = _indexed(partial(_frame_row, cells, names), range(len(cells)), ids)
     return replace(stream, features=columns(names), settings={"columns": names})
+
+
+def _mixed_row(frame: Any, row: int, name: str) -> Item:
+    """A row of texts, categories and numbers, which an estimator takes."""
+    return Item(name, frame.iloc[[row]])
 
 
 def _frame_row(cells: Any, names: Sequence[str], row: int, name: str) -> Item:

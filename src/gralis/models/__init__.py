@@ -9,6 +9,7 @@ import torch as _torch  # under another name: `torch` here is the adapter
 from gralis.checks import function as check_function
 from gralis.errors import GralisError, bad
 from gralis.models.black_box import blackbox
+from gralis.models.estimator_model import estimator, is_estimator
 from gralis.models.failures import kind
 from gralis.models.jax_function import jax_model as jax
 from gralis.models.keras_model import keras_model as keras
@@ -28,6 +29,7 @@ __all__ = [
     "TreeEnsemble",
     "adapt",
     "blackbox",
+    "estimator",
     "function",
     "jax",
     "keras",
@@ -74,8 +76,9 @@ def adapt(
 
     Parameters
     ----------
-    model : Model, torch.nn.Module or callable
-        A `Model` is returned as it is; a module or a function on batch tensors goes through `gralis.models.torch`.
+    model : Model, torch.nn.Module, callable or estimator
+        A `Model` is returned as it is; a module or a function on batch tensors goes through `gralis.models.torch`, and
+        an estimator with `predict_proba`, `decision_function` or `predict` through `gralis.models.estimator`.
     target : int, tuple of int, callable or None, default=None
         What F reads off the outputs. An adapter that was made without a target takes this one.
     device : torch.device, str or None, default=None
@@ -101,6 +104,8 @@ def adapt(
         if accepts(model):
             model, target = adapter(model, target), None
             break
+    if is_estimator(model):
+        model, target = estimator(model, target), None
     if isinstance(model, OutputModel) and model.target is None and target is not None:
         model, target = model.with_target(_check(target)), None
     if isinstance(model, Model) and not isinstance(model, type):
@@ -114,7 +119,7 @@ def adapt(
     if callable(model) and not isinstance(model, type):
         return torch(model, target, device=device, dtype=dtype)
     allowed = (
-        "a torch.nn.Module, a function on batch tensors, or an object with value(points) and "
+        "a torch.nn.Module, a function on batch tensors, a fitted estimator, or an object with value(points) and "
         "value_and_gradient(points), such as those made by gralis.models.jax, gralis.models.keras, "
         "gralis.models.function (NumPy value and gradient) or gralis.models.blackbox (NumPy value only, e.g. "
         "estimator.predict_proba)"

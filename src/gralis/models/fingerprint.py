@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from gralis.models.failures import full_name
 
-__all__ = ["bytes_of", "of_function", "of_module"]
+__all__ = ["bytes_of", "of_function", "of_module", "of_object"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -55,6 +55,52 @@ def of_function(fn: Callable[..., Any]) -> str:
     if not code:
         return full_name(fn)
     return f"{full_name(fn)} {hashlib.sha256(b'|'.join(code)).hexdigest()[:16]}"
+
+
+def of_object(value: object) -> str:
+    """A sha256 of the state of an object, such as a fitted estimator, and of all objects that it holds.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> rows, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 3.0])
+    >>> of_object(Ridge().fit(rows, y)) == of_object(Ridge().fit(rows, y)), of_object(Ridge()) == of_object(Ridge(2.0))
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for piece in _state_pieces("", value, {}):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _state_pieces(name: str, value: object, seen: dict[int, object]) -> Iterator[bytes]:
+    """The bytes that tell the state of an object apart, part by part; an object that occurs again is only named."""
+    yield f"{name}|{type(value).__module__}.{type(value).__qualname__}|".encode()
+    if isinstance(value, bytes | bytearray):
+        yield bytes(value)
+    elif isinstance(value, np.generic) or (_is_plain(value) and not isinstance(value, tuple | list)):
+        yield _shown(value).encode()
+    elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        yield from _pieces([(name, value)])
+    elif id(value) not in seen:
+        seen[id(value)] = value  # kept alive, so that no other object gets its id
+        for key, part in _parts_of_state(value):
+            yield from _state_pieces(f"{name}.{key}", part, seen)
+
+
+def _parts_of_state(value: object) -> Iterable[tuple[object, object]]:
+    """The named parts of an object: those of a container, or what pickle would keep."""
+    if isinstance(value, Mapping):
+        return [(str(key), part) for key, part in value.items()]
+    if isinstance(value, set | frozenset):
+        return enumerate(sorted(value, key=repr))
+    if isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim):
+        return enumerate(value)
+    if isinstance(value, type) or callable(value):
+        return [("code", piece) for piece in _code(value)]
+    try:
+        state = value.__getstate__()
+    except Exception:  # compiled classes that cannot be pickled
+        return ()
+    return [("state", state)] if state is not None else ()
 
 
 def _code(fn: object) -> Iterator[bytes]:

@@ -58,6 +58,7 @@ def content(
     """
     e = explanation
     _check(e, title, label, beside)
+    label = label or e.provenance.get("class")
     listed = np.sort(np.argsort(-np.abs(np.nan_to_num(e.values)), kind="stable")[: sections.MOST_LISTED])
     owned = owners(e)
     parts: dict[str, Any] = {

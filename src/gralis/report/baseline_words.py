@@ -40,6 +40,8 @@ def baseline_words(name: str, n_baselines: int) -> str:
             f"the {n_baselines} rows of data" if whole else f"{n_baselines} inputs drawn from {sampled[1]} rows of data"
         )
         return f"{drawn}; the comparison is averaged over them"
+    if name.endswith("rows of the table"):
+        return f"{name}; the comparison is averaged over them"
     if name.startswith("callable "):
         return f"an input made by the function {name.removeprefix('callable ')}"
     kind = next((words for start, words in _KINDS.items() if name == start or name.startswith(f"{start}(")), name)

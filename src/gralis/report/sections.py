@@ -71,7 +71,7 @@ def prediction(e: Explanation, label: str | None) -> dict[str, Any]:
         "f_x": e.f_x,
         "f_baseline": e.f_baseline,
         "delta": e.delta,
-        "baseline": name if count == 1 else f"{name}, averaged over {count} of them",
+        "baseline": name if count == 1 or e.table is not None else f"{name}, averaged over {count} of them",
         "compared_with": baseline_words(name, count),
         "level": LEVEL,
     }
@@ -94,6 +94,8 @@ def _settings(e: Explanation, listed: Listed) -> list[str]:
     """For every feature with one coordinate: its value, and the value of its baseline."""
     if e.features.kind == "tokens":
         return [f"token {i + 1} of {e.n_features}" for i in listed]
+    if e.table is not None:
+        return [_against_background(e, int(i)) for i in listed]
     sizes = e.features.sizes[listed]
     x = e.features.collect([leaf.astype(np.float64) for leaf in e.endpoints.x])[listed]
     mean = [np.tensordot(e.baseline_weights, leaf.astype(np.float64), 1) for leaf in e.endpoints.baselines]
@@ -102,6 +104,24 @@ def _settings(e: Explanation, listed: Listed) -> list[str]:
         f"{words.number(a)}, baseline {words.number(b)}" if size == 1 else f"{size} coordinates"
         for a, b, size in zip(x, base, sizes, strict=True)
     ]
+
+
+def _against_background(e: Explanation, feature: int) -> str:
+    """The entry of a column, and what the background has there: its mean, or how often it has the same entry."""
+    assert e.table is not None
+    places = np.flatnonzero(e.features.labels[0] == feature)
+    if len(places) > 1:
+        return f"{len(places)} columns"
+    place = int(places[0])
+    column, number, rows = e.table.columns[place], float(e.endpoints.x[0][place]), e.endpoints.baselines[0][:, place]
+    if len(rows) == 1:
+        return f"{column.text(number)}, baseline {column.text(float(rows[0]))}"
+    known = rows != column.missing if column.missing is not None else np.ones(len(rows), dtype=bool)
+    if column.coded or number == column.missing or not known.any():
+        share = float(e.baseline_weights @ (rows == number))
+        return f"{column.text(number)}, as in {words.percent(share)} of the background"
+    mean = float(e.baseline_weights[known] @ rows[known] / e.baseline_weights[known].sum())
+    return f"{column.text(number)}, mean of the background {words.number(mean)}"
 
 
 def picture_or_reason(e: Explanation, image: object, owned: Labels | None) -> dict[str, Any]:
@@ -157,7 +177,9 @@ def _numbers(result: Explanation | Attribution, listed: Listed) -> dict[str, Any
 
 
 def kernel(e: Explanation) -> dict[str, Any]:
-    """The kernel, with its sigma if it is Gaussian."""
+    """The kernel, with its sigma if it is Gaussian; Shapley values have none."""
+    if not e.design.estimator.has_kernel:
+        return {"type": "other", "text": "none, as Shapley values have no kernel"}
     if isinstance(e.kernel, Gaussian):
         return {"type": "gaussian", "sigma": e.kernel.sigma, "distance": e.kernel.distance, "text": repr(e.kernel)}
     return {"type": "uniform" if e.kernel == Uniform() else "other", "text": repr(e.kernel)}

@@ -26,6 +26,7 @@ from gralis.results.printed import Printed
 from gralis.results.result import InputForm
 from gralis.results.sweep import Sweep
 from gralis.storage.json_values import strict
+from gralis.tables import TableCoding
 
 __all__ = ["Continuation", "Explanation"]
 
@@ -39,7 +40,7 @@ class Explanation(Printed):
 
     The methods by topic:
 
-    * The result: `values`, `stderr`, `half_widths`, `interval`, `top`, `to_input`.
+    * The result: `values`, `stderr`, `half_widths`, `interval`, `top`, `to_input`, `data`, `labels`.
     * How far to trust it: `doubts`, `certificate`, `residual`, `ranks`, `audit`, `weight_mass`, `baseline_spread`,
       `budget_for`, `effective_rays`, `calibration`.
     * More from the same ledger: `with_kernel`, `with_nodes`, `sweep`, `sweep_nodes`, `on`, `as_it_grew`. `extend`
@@ -81,6 +82,8 @@ class Explanation(Printed):
         Whether x was given as one array, a tuple or a dict.
     model_doubts : tuple of str
         Sentences that say why the model may not be a function of its input. `doubts` includes them.
+    table : TableCoding or None
+        The columns of the table to which x belongs; None if x is not a row of a table.
     """
 
     estimate: Estimate
@@ -98,6 +101,7 @@ class Explanation(Printed):
     price: float = 1.0
     form: InputForm = field(default_factory=InputForm)
     model_doubts: tuple[str, ...] = ()
+    table: TableCoding | None = None
     _continue: Continuation | None = None
 
     def on(self, features: Features, shares: object = None) -> Attribution:

@@ -66,11 +66,11 @@ def feature_table(e: BothAnswers) -> FeatureTable:
     columns = [(own, e.values, e.printed_half_widths)]
     if e.shapley_beside is not None and e.shapley_half_widths is not None:
         columns.append(("Shapley", e.shapley_beside.values, e.shapley_half_widths))
-    order = largest_first(e.values)
+    order, labels = largest_first(e.values), e.labels
     marked = {conflict.feature for conflict in e.sign_conflicts}
     rows = [
         FeatureRow(
-            e.names[int(i)],
+            labels[int(i)],
             tuple(cell for _, value, half in columns for cell in (f"{value[i]:.5g}", error_text(half[i]))),
             OPPOSITE if int(i) in marked else "",
             int(i),

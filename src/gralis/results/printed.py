@@ -29,7 +29,8 @@ class Printed(Certified, BothAnswers):
         kernel = f"{self.kernel}, " if self.design.estimator.has_kernel else ""
         jumping = int(self.features.discrete.sum())
         discrete = f" ({jumping} discrete)" if jumping else ""
-        return f"{self.n_features} features{discrete}, {kernel}{self.method}"
+        name = self.provenance.get("class")
+        return f"{self.n_features} features{discrete}, {kernel}{self.method}{f' of class {name!r}' if name else ''}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -41,6 +42,8 @@ class Printed(Certified, BothAnswers):
         """What was decided for the user, opposite signs, the sums, the cost, and whether the run was completed."""
         notes = [*self.choices, *([conflict_sentence(self.sign_conflicts)] if self.sign_conflicts else [])]
         notes += [f"{self.sum_sentence}; {self.residual_sentence}", self.cost_sentence]
+        if self.table is not None:
+            notes.append(f"compared with {self.provenance['baseline']}")
         if not self.complete:
             notes.append("the run stopped before the plan was done; all numbers are from the rays evaluated so far")
         if self.reached is not None:

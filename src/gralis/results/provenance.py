@@ -38,6 +38,7 @@ def provenance(
         "scipy": scipy.__version__,
         "hashes": hashes,
         "target": describe(problem.targets[target]),
+        "class": problem.class_of(problem.targets[target]),
         "baseline": problem.baselines.name,
         "features": repr(problem.features),
         "choices": list(problem.choices),  # what was decided for the user, in sentences

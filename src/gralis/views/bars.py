@@ -32,7 +32,7 @@ def bars(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -> None:
     if known.any():
         ax.errorbar(values[known], places[known], xerr=half[known], fmt="none", ecolor=INK, elinewidth=1, capsize=2.5)
     ax.axvline(0, color=INK, linewidth=0.8)
-    ax.set_yticks(places, [short(e.names[int(i)]) for i in order])
+    ax.set_yticks(places, [short(e.labels[int(i)]) for i in order])
     ax.set_ylim(len(order) - 0.4, -0.6)  # the largest on top
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)

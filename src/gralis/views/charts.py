@@ -23,7 +23,7 @@ __all__ = ["GREY", "INK", "LINES", "convergence", "interactions", "network", "sw
 def waterfall(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     """From F(x') to F(x): the `top` largest phi in turn, the rest, then the parts of the residual in grey."""
     order = np.argsort(-np.abs(e.values), kind="stable")[:top]
-    steps = [(e.names[int(i)], float(e.values[i]), False) for i in order]
+    steps = [(e.labels[int(i)], float(e.values[i]), False) for i in order]
     rest = float(e.values.sum() - e.values[order].sum())
     if e.n_features > len(order):
         steps.append((f"{e.n_features - len(order)} more", rest, False))
