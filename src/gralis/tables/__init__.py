@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gralis.tables.coding import TableColumn, TableCoding
+from gralis.tables.coding import TableCoding, TableColumn
 from gralis.tables.rows import is_table, row_count, table_rows
 
-__all__ = ["TableColumn", "TableCoding", "is_table", "row_count", "table_rows"]
+__all__ = ["TableCoding", "TableColumn", "is_table", "row_count", "table_rows"]

@@ -18,7 +18,7 @@ from gralis.arrays import Array
 from gralis.errors import GralisError, bad
 from gralis.tables.rows import is_frame, pandas
 
-__all__ = ["TableColumn", "TableCoding"]
+__all__ = ["TableCoding", "TableColumn"]
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class TableColumn:
     def text(self, number: float) -> str:
         """The entry as tables and plots show it.
 
-        >>> TableColumn("proline").text(1065.0), TableColumn("city", ("Rome", None)).text(1.0), TableColumn("age").text(0.123456)
-        ('1065', 'missing', '0.1235')
+        >>> TableColumn("proline").text(1065.0), TableColumn("city", ("Rome", None)).text(1.0)
+        ('1065', 'missing')
         """
         entry = self.entry(number)
         if entry is None:
@@ -107,7 +107,9 @@ class TableCoding:
     def _of_numbers(cls, stacked: NDArray[Any], names: Sequence[str], form: str) -> TableCoding:
         whole = stacked.dtype.kind in "biu"
         numbers = stacked.astype(np.float64)
-        columns = [TableColumn(str(name), missing=_stand_in(numbers[:, k]), whole=whole) for k, name in enumerate(names)]
+        columns = [
+            TableColumn(str(name), missing=_stand_in(numbers[:, k]), whole=whole) for k, name in enumerate(names)
+        ]
         return cls(tuple(columns), (stacked.dtype,) * len(columns), form, tuple(names))
 
     @property
