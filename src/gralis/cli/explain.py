@@ -30,7 +30,6 @@ EXAMPLES = (
     ("until every error is below 5%", "gralis explain photo.jpg other.png --model net.py:build --tolerance 0.05"),
     ("an exported program", "gralis explain photo.jpg --model net.pt2 --allow-pickle"),
     ("a row of a table", "gralis explain --data table.csv --row 2 --drop price --model net.py:rows"),
-    ("an estimator or a pipeline", "gralis explain --data table.csv --row 2 --drop price --model forest.skops"),
     ("for another program", "gralis explain photo.jpg --model net.py:build --json"),
 )
 

@@ -77,7 +77,7 @@ def _state_pieces(name: str, value: object, seen: dict[int, object]) -> Iterator
     if isinstance(value, bytes | bytearray):
         yield bytes(value)
     elif isinstance(value, np.generic) or (_is_plain(value) and not isinstance(value, tuple | list)):
-        yield _shown(value).encode()
+        yield shown(value).encode()
     elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
         yield from _pieces([(name, value)])
     elif id(value) not in seen:
