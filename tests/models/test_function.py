@@ -182,8 +182,9 @@ def test_blackbox_needs_a_function(classifier):
 def test_adapt_chooses_by_kind(classifier):
     assert type(models.adapt(torch.nn.Linear(3, 1))).__name__ == "TorchModel"
     assert type(models.adapt(lambda x: x.sum(dim=1))).__name__ == "TorchModel"
+    assert type(models.adapt(classifier)).__name__ == "EstimatorModel"
     for wrong, got in (
-        (classifier, "a LogisticRegression"),
+        (object(), "a object"),
         (torch.nn.Linear, "the class Linear"),
         (None, "a NoneType"),
     ):
