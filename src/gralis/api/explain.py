@@ -69,8 +69,8 @@ def explain(
         catboost do. Tree ensembles are explained in closed form, without sampling. `gralis.models` has adapters for NumPy, JAX, Keras and black boxes.
     x : tensor, array, or a tuple or dict of them; or one row of a table
         One input, without a batch axis. A batch axis of 1 is left out if the model shows that it is one: it reads x as
-        a batch, and fails with one more axis. The table says so. For an estimator, a row: a data frame with one row, a series, a dict or an
-        array. Texts, categories and missing values are fine.
+        a batch, and fails with one more axis. The table says so. For an estimator, a row: a data frame with one row, a
+        series, a dict or an array. Texts, categories and missing values are fine.
     baseline : float, array, callable, str, recipe, sample or table, default=0.0
         The reference x'. A string names a recipe of `gralis.baselines`. `gralis.baselines.sample(X, n)` averages the
         explanation over several baselines. For a row of a table, a table: the explanation is averaged over its rows.
