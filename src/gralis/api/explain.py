@@ -66,7 +66,8 @@ def explain(
     model : torch.nn.Module, callable, estimator or Model
         The model F. A callable gets a batch of points (rows, *x.shape) and returns (rows,) or (rows, classes, ...). An
         estimator has `predict_proba`, `decision_function` or `predict`, as those of scikit-learn, xgboost, lightgbm and
-        catboost do. Tree ensembles are explained in closed form, without sampling. `gralis.models` has adapters for NumPy, JAX, Keras and black boxes.
+        catboost do; the raw outputs of tree ensembles are explained in closed form, without sampling. `gralis.models`
+        has adapters for NumPy, JAX, Keras and black boxes.
     x : tensor, array, or a tuple or dict of them; or one row of a table
         One input, without a batch axis. A batch axis of 1 is left out if the model shows that it is one: it reads x as
         a batch, and fails with one more axis. The table says so. For an estimator, a row: a data frame with one row, a
@@ -161,7 +162,7 @@ def explain(
     run = exactly(model, x, options)
     if run is not None:
         explanations = run.results()
-        return Explanations(explanations, tuple(map(describe, run.targets))) if several else explanations[0]
+        return Explanations(explanations, run.labels) if several else explanations[0]
     sampled = prepare(model, x, options, "explain")
     if several:
         return Explanations(sampled.results(), sampled.problem.target_labels)

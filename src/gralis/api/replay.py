@@ -82,7 +82,7 @@ def replay(
         tolerance = non_negative(tolerance, "tolerance", "replay")
     saved = explanation.provenance
     output = _target(saved, target)
-    if is_estimator(model):
+    if is_estimator(model) and explanation.plan["name"] != "trees":
         model = estimator(model, output)
         model = model if explanation.table is None else model.at(explanation.table)
     options: dict[str, Any] = {name: saved[name] for name in _OPTIONS}

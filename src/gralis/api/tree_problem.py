@@ -19,6 +19,7 @@ from gralis.features import Features, columns
 from gralis.features import resolve as resolve_features
 from gralis.models import blackbox
 from gralis.problem import Problem
+from gralis.tables import TableCoding, TableColumn
 from gralis.targets import Target
 from gralis.trees import TreeEnsemble
 
@@ -127,7 +128,21 @@ class TreeProblem:
             torch.Tensor,
             targets,
             (torch.float64,),
+            table=self.table,
         )
+
+    @property
+    def table(self) -> TableCoding:
+        """The columns, with the categories behind their codes."""
+        known = self.trees.columns
+        pairs = zip(known.names, known.categories, strict=True)
+        return TableCoding.of_codes([TableColumn(name, tuple(entries or ())) for name, entries in pairs])
+
+    def class_of(self, target: Target) -> str | None:
+        """The name of the class that a target belongs to; None if the trees have no classes."""
+        names = self.trees.classes
+        number = len(names) - 1 if target is None and len(names) == 2 else target
+        return str(names[number]) if isinstance(number, int) and len(names) else None
 
 
 def _table_of_one(x: Any, trees: TreeEnsemble, parameter: str) -> Any:
@@ -162,9 +177,9 @@ def _background(trees: TreeEnsemble, row: Array, x: Any, baseline: Any) -> tuple
         numbers = trees.encode(chosen)
     elif getattr(baseline, "ndim", 0) == 2 or _is_table(baseline):
         numbers = trees.encode(baseline)
-        name = f"{len(numbers)} rows"
+        name = f"{len(numbers)} rows of the table"
     elif isinstance(baseline, Mapping) or hasattr(baseline, "iloc") or np.shape(baseline) == (trees.n_columns,):
-        numbers = trees.encode(_table_of_one(baseline, trees, "baseline"))
+        numbers, name = trees.encode(_table_of_one(baseline, trees, "baseline")), "one row of the table"
     else:
         found = resolve_baseline(baseline, (np.nan_to_num(row),), x_user=x)
         numbers, name = to_numpy(found.points[0]).astype(np.float64), found.name

@@ -18,6 +18,7 @@ from gralis.options import Options
 from gralis.plans import Plan
 from gralis.results.explanation import Explanation
 from gralis.results.provenance import provenance
+from gralis.targets import describe
 from gralis.trees import TreeEnsemble, has_trees, phi_of_rows, read
 
 __all__ = ["TreeRun", "trees_behind"]
@@ -57,6 +58,11 @@ class TreeRun:
         """The targets, one per explanation."""
         return tuple(target for target, _, _ in self._outputs)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What every target is called: the name of its class, or its description."""
+        return tuple(self.problem.class_of(target) or describe(target) for target in self.targets)
+
     def results(self) -> tuple[Explanation, ...]:
         """One explanation per output."""
         total = self.problem.trees.n_trees * len(self._outputs)
@@ -76,6 +82,7 @@ class TreeRun:
         question = problem.as_problem(self.targets)
         hashes = {**question.fingerprints(), "model": problem.trees.fingerprint()}
         about = {"trees": problem.trees.source, "n_trees": trees.n_trees, "depth": trees.depth}
+        asked = provenance(question, number, self.kernels, self.plan, self.options, hashes=hashes, n_inputs=1)
         return Explanation(
             estimate=design.completed(ledger, estimate),
             design=design,
@@ -86,7 +93,8 @@ class TreeRun:
             endpoints=question.endpoints,
             cost=Cost(seconds=clock.seconds, peak_bytes=peak_bytes()),
             plan={"name": "trees", "estimator": TREES.name, "quadrature": None, "n_nodes": None, **about},
-            provenance=provenance(question, number, self.kernels, self.plan, self.options, hashes=hashes, n_inputs=1),
+            provenance={**asked, "class": problem.class_of(self.targets[number])},
+            table=question.table,
             reached=None if self.options.tolerance is None else True,
         )
 

@@ -50,6 +50,8 @@ class TableColumn:
 
     def entry(self, number: float) -> Any:
         """The entry behind a number: a float, an int, a text, or None if it is missing."""
+        if np.isnan(number):
+            return None
         if self.coded:
             return self.entries[int(number)]
         if self.missing is not None and number == self.missing:
@@ -111,6 +113,11 @@ class TableCoding:
             TableColumn(str(name), missing=_stand_in(numbers[:, k]), whole=whole) for k, name in enumerate(names)
         ]
         return cls(tuple(columns), (stacked.dtype,) * len(columns), form, tuple(names))
+
+    @classmethod
+    def of_codes(cls, columns: Sequence[TableColumn]) -> TableCoding:
+        """Columns of numbers and codes that something else has made; they come back as arrays of numbers."""
+        return cls(tuple(columns), (np.dtype(np.float64),) * len(columns), "array", tuple(c.name for c in columns))
 
     @property
     def names(self) -> tuple[str, ...]:
