@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.arrays import Array
+from gralis.arrays import Array, Masks
 from gralis.certificates.stopping import Looks, reached
 from gralis.errors import BudgetError, GralisError
 from gralis.estimators import FOLDED, Design, Estimate, Estimator, estimates
@@ -138,6 +138,7 @@ class Run:
             least_replicates=N_GROUPS if folded else 4,
             halves=bool(self.problem.features.discrete.any()),
             n_targets=self._backwards,
+            along=self._along if options.coalition_values and not folded else None,
         )
 
     @property
@@ -257,6 +258,9 @@ class Run:
 
     def _probe(self, request: RayRequest) -> tuple[Ledger, ...]:
         return self._evaluator.evaluate(self._in_orders(request), values=self.task.with_values)
+
+    def _along(self, masks: Masks, baseline: int, nodes: Array) -> Array:
+        return self._evaluator.values_along(masks, baseline, nodes)
 
     def _in_orders(self, request: RayRequest) -> RayRequest:
         return request.in_orders(self.orders(request.replicate))

@@ -166,8 +166,12 @@ def test_quadrature_and_sampling_are_separate() -> None:
     random = explain(network("softplus", 8, 1), torch.ones(8, dtype=torch.float64), budget=300).certificate()
     assert not random.quadrature.any()
     assert "no quadrature error" in repr(random)
-    blind = explain(cubic, X, plan="exhaustive", quadrature="midpoint", n_nodes=1, coalition_values=False).certificate()
+    unknown = explain(cubic, X, plan="exhaustive", quadrature="midpoint", n_nodes=1, coalition_values=False)
+    blind = unknown.certificate()
     assert np.isnan(blind.quadrature).all()
+    assert np.isnan(blind.half_widths).all()
+    assert np.array_equal(blind.half_widths, unknown.half_widths(), equal_nan=True)
+    assert np.isnan(blind.aggregate)
     assert "not covered" in repr(blind)
 
 

@@ -100,3 +100,43 @@ def test_extending_and_loading_keep_margins_and_doubts(tmp_path):
     assert np.array_equal(gralis.load(fixed.save(tmp_path / "fixed.gralis")).half_widths(), fixed.half_widths())
     with pytest.raises(gralis.GralisError, match="fixed nodes"):
         fixed.extend(1000)
+
+
+def test_all_rays_of_seven_features_have_nodes_and_the_error_is_below_that_of_eight_fixed_nodes():
+    """Issue: on ReLU nets an error no larger than that of 8 Gauss-Legendre nodes on every ray."""
+    ours, fixed = [], []
+    for seed in range(4):
+        net, x = relu_net(7, seed), torch.ones(7, dtype=torch.float64)
+        truth = true_phi(net, 7, panels=120)
+        e = gralis.explain(net, x, seed=seed)
+        assert e.plan["name"] == "exhaustive"
+        assert e.cost.n_gradients <= 1024
+        ours.append(np.abs(e.values - truth).max())
+        eight = gralis.explain(net, x, plan="exhaustive", quadrature="gauss-legendre", n_nodes=8, budget=None)
+        fixed.append(np.abs(eight.values - truth).max())
+    assert np.median(ours) < np.median(fixed)
+
+
+def test_nodes_are_independent_between_rays():
+    """Otherwise the shares of a cell over the rays would depend on each other, and no contrast shows that."""
+    e = gralis.explain(oscillating(3, 0), torch.ones(3, dtype=torch.float64))
+    drawn = (e.ledger.replicate >= 0)[e.ledger.ray]
+    k = e.plan["n_nodes"]
+    place = e.ledger.node[drawn].reshape(-1, k) * k - np.arange(k)  # (4 rays, k) in [0, 1)
+    quarters = np.floor(4 * place)
+    alone = np.mean([len(set(column)) == 4 for column in quarters.T])
+    assert alone < 0.3  # 4! / 4^4 = 0.09 if they are independent, 1 if each quarter occurs once
+
+
+def test_one_ray_with_many_random_nodes_shows_its_error():
+    covered, widths = [], []
+    for seed in range(20):
+        net = relu_net(4, seed)
+        path = gralis.explain(net, torch.ones(4, dtype=torch.float64), seed=seed).integrated_gradients()
+        a = (np.arange(20_000) + 0.5) / 20_000
+        z = torch.tensor(np.outer(a, np.ones(4))).requires_grad_(True)
+        truth = torch.autograd.grad(net(z).sum(), z)[0].mean(0).numpy()
+        covered.append((np.abs(path.values - truth) <= path.half_widths() + 1e-4 * np.abs(truth).max()).all())
+        widths.append(path.half_widths().max() / np.abs(truth).max())
+    assert np.sum(covered) >= 17
+    assert np.median(widths) < 0.1

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from gralis import Uniform, baselines, explain
 from reference import Model, conditioned_ig, game, gauss_panels, midpoints, network, point
@@ -102,3 +103,13 @@ def test_single_features_from_rays_are_not_called_exact() -> None:
     np.testing.assert_allclose(found.values, [v(frozenset({i})) for i in range(n)], rtol=0, atol=1e-8)
     assert not found.exact
     assert "estimated" in repr(found)
+
+
+def test_a_path_whose_nodes_miss_a_jump_says_how_much():
+    """sigmoid(3000 (mean z - 0.5)): no random node of ten features sees the jump of one on the path of all features."""
+
+    def model(z):
+        return torch.sigmoid(3000 * (z.mean(1) - 0.5))
+
+    path = explain(model, torch.ones(10, dtype=torch.float64), budget=400).integrated_gradients()
+    assert (np.abs(path.values - 0.1) <= path.half_widths()).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 import numpy as np
@@ -21,6 +21,7 @@ from gralis.ledger import Ledger
 from gralis.notebook import InNotebooks
 from gralis.options import Choices
 from gralis.plans import RayRequest, Schedule
+from gralis.plans.ray_walk import WALK_FORWARDS
 from gralis.rays.discrete import n_jump_points
 from gralis.run import Run
 from gralis.targets import Target, Targets
@@ -117,13 +118,18 @@ def _estimate(run: Run, bound: tuple[Array, bool] | None, smoothness: Smoothness
 
     with evaluator.session():
         evaluator.endpoints()
-        schedule = run.plan.settle(run.task, look)
+        schedule = run.plan.settle(replace(run.task, along=None), look)
     taught = sum(part.n_points for part in schedule.pilot)
     n_rays = schedule.n_rays + sum(part.n_rays for part in schedule.pilot)
     values = run.task.with_values or schedule.rule is None
     probing = 0 if run.plan.counts_forwards else PROBE_FORWARDS
     n_forwards = (
-        probing + 1 + run.problem.baselines.n_baselines + (n_rays + n if values else 0) + _jump_points(run, schedule)
+        probing
+        + 1
+        + run.problem.baselines.n_baselines
+        + (n_rays + n if values else 0)
+        + _jump_points(run, schedule)
+        + (WALK_FORWARDS if schedule.learns_density and run.task.along is not None else 0)
     )
     n_gradients = 0 if run.problem.features.discrete.all() else (schedule.n_gradients + taught) * run.n_targets
     rng = np.random.default_rng(0)

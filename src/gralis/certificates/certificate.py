@@ -93,8 +93,14 @@ class Certificate(InNotebooks):
 
     @property
     def half_widths(self) -> Array:
-        """Simultaneous half-widths: the sampling error, the quadrature error where it is known, and rounding."""
-        return np.asarray(self.sampling + np.nan_to_num(self.quadrature) + self.rounding)
+        """Simultaneous half-widths: the sampling error, the quadrature error and rounding.
+
+        With method="replicates" they are NaN if the quadrature error is unknown, as `Explanation.half_widths` is. The
+        bounds "bernstein" and "paper" are about the sampling error; they leave out an unknown quadrature error and
+        say so.
+        """
+        quadrature = self.quadrature if self.method == "replicates" else np.nan_to_num(self.quadrature)
+        return np.asarray(self.sampling + quadrature + self.rounding)
 
     @property
     def vacuous(self) -> bool:
@@ -103,6 +109,8 @@ class Certificate(InNotebooks):
 
     def __repr__(self) -> str:
         widest = float(self.half_widths.max())
+        if np.isnan(widest):
+            return f"The half-widths are not known, because {self._about_quadrature()}."
         share = f" ({widest / self.difference:.2g} of |F(x) - F(x')|)" if self.difference > 0 else ""
         sentence = (
             f"With probability {1 - self.delta:.4g} every phi_i is within its half-width, at most {widest:.3g}{share}, "

@@ -13,6 +13,7 @@ from gralis.estimators import Estimate
 
 N_DRAWS = 2000
 MOST_NUMBERS = 2**25  # if more normal numbers were needed, Bonferroni's quantile is used instead
+MOST_REPLICATES = 96  # that are drawn: with more, Student's t is nearly normal
 
 
 def half_widths(estimate: Estimate, level: float) -> Array:
@@ -48,17 +49,18 @@ def critical(departures: Array, level: float) -> float:
     moving = spread > 0
     n_moving = int(moving.sum())
     # Two replicates show every correlation as 1 or -1, so nothing can be learnt from them.
-    if n_moving < 2 or n_replicates < 3 or N_DRAWS * n_replicates * n_moving > MOST_NUMBERS:
+    if n_moving < 2 or n_replicates < 3 or N_DRAWS * min(n_replicates, MOST_REPLICATES) * n_moving > MOST_NUMBERS:
         return ceiling
     scores = departures[:, moving] / spread[moving] / np.sqrt(n_replicates)  # (n_replicates, n_moving)
     alone = _independence(scores)
     rng = np.random.default_rng(0)  # a fixed seed, so that the same replicates always give the same quantile
     # Any root of the correlation serves; the smaller one needs fewer numbers.
     root = scores if n_replicates <= n_moving else np.linalg.qr(scores, mode="r")
-    together = rng.standard_normal((N_DRAWS, n_replicates, len(root))) @ root
-    apart = rng.standard_normal((N_DRAWS, n_replicates, n_moving))
+    n_drawn = min(n_replicates, MOST_REPLICATES)
+    together = rng.standard_normal((N_DRAWS, n_drawn, len(root))) @ root
+    apart = rng.standard_normal((N_DRAWS, n_drawn, n_moving))
     draws = np.sqrt(1 - alone) * together + np.sqrt(alone) * apart
-    t = draws.mean(1) / draws.std(1, ddof=1) * np.sqrt(n_replicates)
+    t = draws.mean(1) / draws.std(1, ddof=1) * np.sqrt(n_drawn)
     return min(ceiling, float(np.quantile(np.abs(t).max(1), level)))
 
 

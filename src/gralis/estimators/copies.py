@@ -1,20 +1,27 @@
-"""phi_hat_i = sum_T q_i(T) mean over copies of (ray_i(T) - share_i(T) c(T)): all coalitions, several copies of nodes.
+"""phi_hat_i = sum_T q_i(T) mean over copies of (ray_i(T) - share_i(T) c(T)): all coalitions, with random nodes.
 
-Every replicate is a copy of all rays with its own stratified random nodes. The checksum c(T) = sum_i ray_i - v(T) has
-mean zero over the nodes, so the members of T with noisy rays share it. It is left alone if the copies show that its
-mean is not zero, because then the nodes miss a part of F. The copies of each ray differ by their nodes alone, so the
-variance of phi_hat is the sum over all rays of the variance of their mean. Each contrast between copies of a ray is
-one departure.
+Every ray is cut into cells with one random node in each. A replicate is a copy of all rays with its own nodes; there is
+one copy unless the run is extended or may stop early. The checksum c(T) = sum_i ray_i - v(T) has mean zero over the
+nodes, so the members of T with noisy rays share it. It is left alone if its mean is clearly not zero, because then the
+nodes miss a part of F.
+
+The nodes of different cells are independent, so the variance of phi_hat is the sum of the variances of all cells. A
+cell has only one node, so its neighbours stand in for others (collapsed strata). With y_j the contribution of cell j of
+k, the variance of a ray is estimated by
+
+    k / (k - 2)  sum over j of  (y_(j-1) - 2 y_j + y_(j+1))^2 / 6,
+
+which is right for noise, zero for a straight line, and twice the true variance for a kink. Each term is one departure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import helmert
 
 from gralis.arrays import Array
 from gralis.estimators.design import Design, Estimator, uniform_laws
@@ -23,16 +30,17 @@ from gralis.estimators.ray_weights import importance
 from gralis.ledger import Ledger
 from gralis.rays import CENSUS
 
-__all__ = ["CopiedRays"]
+__all__ = ["OVERLAP", "CopiedRays", "missed_by_cells", "sum_of_rays"]
 
 _METHOD = "all rays, random nodes"
 _CLEARLY = 9.0  # how many times its expectation the sum of squared mean checksums must be
-_NO_NOISE = 1e-20  # of the largest variance between copies
+OVERLAP = 2.0  # a kink shows in three contrasts, whose squares are as 1 : 1/2 : 1/2
+_NO_NOISE = 1e-20  # of the largest variance of a feature
 _ROUNDING = 1e-6  # of the largest value; a checksum below this misses nothing
 
 
 class CopiedRays(Estimator):
-    """The weighted sum over all coalitions, with an error from independent copies of the nodes on each ray."""
+    """The weighted sum over all coalitions, with an error from the differences between the nodes of each ray."""
 
     name = "copies"
     singles_by_value = True
@@ -50,9 +58,7 @@ class CopiedRays(Estimator):
         return Estimate(np.array([total]), np.zeros((1, 1)), "sum of values", exact=True)
 
     def missed(self, ledger: Ledger, design: Design) -> Array:
-        if not _nodes_miss(ledger):
-            return np.zeros(design.n_features)
-        return np.asarray((self.shares(ledger, design) * np.abs(ledger.checksum)[:, None]).sum(0))
+        return np.asarray((self.shares(ledger, design) * missed_by_cells(ledger)[:, None]).sum(0))
 
     def enumerates(self, ledger: Ledger) -> bool:
         return True
@@ -61,56 +67,108 @@ class CopiedRays(Estimator):
         columns = super().report_columns(ledger, design)
         census = (ledger.replicate == CENSUS)[:, None]
         columns["rays"] = np.where(census, ledger.rays_by_lemma_a, _without_checksum(ledger))
+        columns["contrasts"], columns["contrast_ray"] = _contrasts(ledger, _cells(ledger))
         del columns["checksum"]  # whether the nodes miss a part of F does not depend on the kernel
         if _nodes_miss(ledger):
-            columns["node_error"] = ledger.masks * np.abs(ledger.checksum)[:, None]
+            columns["node_error"] = ledger.masks * missed_by_cells(ledger)[:, None]
         return columns
 
     def contributions(self, ledger: Ledger, design: Design) -> Array | None:
         return None
 
     def evidence(self, n_replicates: int) -> str:
-        return f"the max-t quantile of {n_replicates} independent copies of rays"
+        return f"the max-t quantile of {n_replicates} differences between neighbouring nodes"
 
 
 def _estimate(ledger: Ledger, design: Design) -> Estimate:
     weights = importance(ledger, design.laws, design.baseline_weights)
     census = ledger.replicate == CENSUS
     known = (weights * ledger.rays_by_lemma_a)[census].sum(0)
-    parts = _by_copy(ledger, weights * _without_checksum(ledger))  # (n_copies, n_rays, n_features)
-    n_copies, values = len(parts), known + parts.mean(0).sum(0)
-    if n_copies < 2:
-        return Estimate(values, np.full((1, len(values)), np.nan), _METHOD)
-    rows = np.einsum("ck,kri->cri", helmert(n_copies), parts).reshape(-1, ledger.n_features)
-    count = len(rows)  # one contrast less than there are copies of each ray
-    scale = np.sqrt(count * max(count - 1, 1) / (n_copies * (n_copies - 1)))
-    return Estimate(values, scale * rows, _METHOD, carriers=carriers(rows))
+    drawn = sum_of_rays(ledger, weights)
+    return replace(drawn, values=known + drawn.values)
 
 
-def _by_copy(ledger: Ledger, rows: Array) -> Array:
-    """Rows (n_rays, ...) of the ledger as (n_copies, n_rays of a copy, ...); every copy has the same rays in order."""
+def sum_of_rays(ledger: Ledger, weights: Array) -> Estimate:
+    """sum over T of W_i(T) ray_i(T), averaged over the copies, without the checksum, and the error of its nodes.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Copies of rays with random nodes, all with the same number of nodes. Other rays are left out.
+    weights : array of shape (n_rays, n_features)
+        W_i of every ray of the ledger.
+
+    Returns
+    -------
+    Estimate
+    """
+    drawn = ledger.replicate >= 0
+    values = (weights * _without_checksum(ledger))[drawn].sum(0) / ledger.n_replicates
+    contrasts, ray = _contrasts(ledger, _cells(ledger))
+    rows = weights[ray] * contrasts
+    count = max(len(rows), 2)
+    departures = np.sqrt(count * (count - 1)) * rows
+    return Estimate(values, departures, _METHOD, carriers=carriers(rows) / OVERLAP)
+
+
+def missed_by_cells(ledger: Ledger) -> Array:
+    """|c(T)| of every ray if the nodes of all rays together clearly miss a part of F, else 0, (n_rays,).
+
+    Parameters
+    ----------
+    ledger : Ledger
+        As in `sum_of_rays`.
+
+    Returns
+    -------
+    array of shape (n_rays,)
+    """
+    return np.abs(ledger.checksum) if _nodes_miss(ledger) else np.zeros(ledger.n_rays)
+
+
+def _contrasts(ledger: Ledger, cells: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Rows whose squares sum to the variance of the mean over copies, ray by ray; and the ray of every row.
+
+    `cells` are the contributions of the points, (n_points, n_columns).
+    """
     drawn = np.flatnonzero(ledger.replicate >= 0)
-    order = drawn[np.argsort(ledger.replicate[drawn], kind="stable")]
-    return np.asarray(rows[order].reshape(ledger.n_replicates, -1, *rows.shape[1:]))
+    k = int(ledger.nodes_per_ray[drawn[0]])
+    cells = cells[(ledger.replicate >= 0)[ledger.ray]].reshape(len(drawn), k, -1)
+    bends = np.diff(cells, 2, axis=1) * (np.sqrt(k / (k - 2) / 6) / ledger.n_replicates)
+    return bends.reshape(-1, bends.shape[2]), np.repeat(drawn, k - 2)
+
+
+def _cells(ledger: Ledger) -> Array:
+    """What every node adds to its ray, less its part of the checksum, but without v(T), (n_points, n_features)."""
+    parts = ledger.weight[:, None] * ledger.gradient * ledger.masks[ledger.ray]
+    return np.asarray(parts - _shares_of_checksum(ledger)[ledger.ray] * parts.sum(1, keepdims=True))
 
 
 def _without_checksum(ledger: Ledger) -> Array:
-    """ray_i - share_i(T) c(T) where v(T) is known, unless the nodes miss a part of F.
+    """ray_i - share_i(T) c(T)."""
+    check = np.where(np.isfinite(ledger.value), ledger.checksum, 0.0)
+    return np.asarray(ledger.rays - _shares_of_checksum(ledger) * check[:, None])
 
-    All members whose rays differ between the copies have the same share. A discrete feature has no node, and no share.
+
+def _shares_of_checksum(ledger: Ledger) -> Array:
+    """The share of the checksum that each member takes; 0 where v(T) is unknown or the nodes miss a part of F.
+
+    All members whose gradient changes along rays have the same share. A discrete feature has no node, and no share.
     """
     if _nodes_miss(ledger):
-        return ledger.rays
-    check = np.where(np.isfinite(ledger.value), ledger.checksum, 0.0)
-    between = _by_copy(ledger, ledger.rays).var(0).sum(0)
-    noisy = ledger.masks & (between > _NO_NOISE * between.max())
-    return np.asarray(ledger.rays - noisy * (check / np.maximum(noisy.sum(1), 1))[:, None])
+        return np.zeros(ledger.masks.shape)
+    noise = (_contrasts(ledger, ledger.weight[:, None] * ledger.gradient)[0] ** 2).sum(0)
+    noisy = ledger.masks & (noise > _NO_NOISE * noise.max()) & np.isfinite(ledger.value)[:, None]
+    return np.asarray(noisy / np.maximum(noisy.sum(1), 1)[:, None])
 
 
 def _nodes_miss(ledger: Ledger) -> bool:
-    """Whether the mean checksum of the rays is larger than the copies of their nodes allow: E c(T) = 0."""
-    if ledger.n_replicates < 2 or not ledger.has_values:
+    """Whether the mean checksums of the rays are larger than their nodes allow: E c(T) = 0."""
+    drawn = ledger.replicate >= 0
+    if not np.isfinite(ledger.value[drawn]).all():
         return False
-    check = _by_copy(ledger, ledger.checksum)  # (n_copies, n_rays)
-    means, variances = check.mean(0), check.var(0, ddof=1) / len(check)
-    return bool((means**2).sum() > _CLEARLY * variances.sum() + (_ROUNDING * np.abs(ledger.value).max()) ** 2)
+    order = np.argsort(ledger.replicate[drawn], kind="stable")  # every copy has the same rays in order
+    means = ledger.checksum[drawn][order].reshape(ledger.n_replicates, -1).mean(0)
+    members = ledger.weight[:, None] * ledger.gradient * ledger.masks[ledger.ray]
+    variance = (_contrasts(ledger, members.sum(1, keepdims=True))[0] ** 2).sum()
+    return bool((means**2).sum() > _CLEARLY * variance + (_ROUNDING * np.abs(ledger.value[drawn]).max()) ** 2)

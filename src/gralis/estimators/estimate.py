@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gralis.arrays import Array
 
 LEAST_CARRIERS = 2.0  # with fewer carriers a single ray makes the variance, and that ray was seen
+HEAVY = 1.5  # how much the carriers count: heavy rays make an error small and its value too small at the same time
 _LEAST_CONTRASTS = 40
 
 
@@ -77,14 +78,17 @@ class Estimate:
 
     @property
     def dof(self) -> Array:
-        """Degrees of freedom of stderr^2: its relative variance is 2 / (R - 1) + 1 / carriers, set equal to 2 / dof.
+        """Degrees of freedom of stderr^2: 2 / dof = 2 / (R - 1) + 1.5 / carriers.
 
-        R normal replicates alone would give dof = R - 1. Where a few heavy rays make most of the variance, a sample
-        often lacks them and the error looks too small. The second term accounts for that. It uses at least two
-        carriers: with fewer, a single ray makes the variance, and that ray is in the sample.
+        R normal replicates alone would give dof = R - 1. Where a few heavy rays make most of the variance, the relative
+        variance of stderr^2 grows by 1 / carriers. A sample that lacks heavy rays has both a wrong value and an error
+        that looks too small, so the carriers count one and a half times. The term uses at least two carriers: with
+        fewer, a single ray makes the variance, and that ray is in the sample.
         """
         n = len(self.departures)
-        heavy = np.zeros(len(self.values)) if self.carriers is None else 1 / np.maximum(self.carriers, LEAST_CARRIERS)
+        heavy = (
+            np.zeros(len(self.values)) if self.carriers is None else HEAVY / np.maximum(self.carriers, LEAST_CARRIERS)
+        )
         return np.asarray(2 / (2 / max(n - 1, 1) + heavy))
 
     def unknown_where(self, features: NDArray[np.bool_]) -> Estimate:

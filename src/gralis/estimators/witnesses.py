@@ -17,7 +17,16 @@ from gralis.laws import Law
 from gralis.ledger import Ledger
 from gralis.rays import CENSUS
 
-__all__ = ["CLEAR", "alone_gap", "full_gap", "known_checksum", "missed_alone", "missed_by_draws", "missed_by_nodes"]
+__all__ = [
+    "CLEAR",
+    "alone_gap",
+    "clear_mean",
+    "full_gap",
+    "known_checksum",
+    "missed_alone",
+    "missed_by_draws",
+    "missed_by_nodes",
+]
 
 CLEAR = 4.0  # in standard errors; nodes that miss nothing pass this once in 16 000 values
 _LEAST_ROWS, _CLEAR_OF_FEW = 3, 6.0  # standard errors from a few rows are themselves uncertain
@@ -77,7 +86,7 @@ def full_gap(ledger: Ledger, n_baselines: int) -> Array:
         if len(known):
             check = ledger.checksum[full & (ledger.replicate >= 0)]
             unseen = abs(known[0] - singles) / (1 + len(check)) if len(check) < _LEAST_ROWS else 0.0
-            gap[number] = unseen + _clear_mean(check)
+            gap[number] = unseen + clear_mean(check)
     return gap
 
 
@@ -100,8 +109,18 @@ def alone_gap(ledger: Ledger) -> Array:
     return np.where(seen, 0.0, value * np.minimum(1.0, 3 / np.maximum(ledger.masks[sampled].sum(0), 1)))
 
 
-def _clear_mean(check: Array) -> float:
-    """|mean| of the checksums of one ray if it is clearly not zero, else 0; a few rays show nothing."""
+def clear_mean(check: Array) -> float:
+    """|mean| of the checksums of one ray if it is clearly not zero, else 0; a few rays show nothing.
+
+    Parameters
+    ----------
+    check : array of shape (n_rows,)
+        The checksum of every row of the ray.
+
+    Returns
+    -------
+    float
+    """
     if len(check) < _LEAST_ROWS:
         return 0.0
     mean, error = abs(float(check.mean())), float(check.std(ddof=1)) / np.sqrt(len(check))

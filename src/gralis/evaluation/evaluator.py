@@ -200,6 +200,19 @@ class Evaluator:
         """v(T) = F(x_T) - F(x') of every row, (n_questions, n_rows), each distinct coalition evaluated once."""
         return self._values_in(np.asarray(masks).astype(np.uint8), baseline, remember=True)
 
+    def values_along(self, masks: Masks, baseline: int, nodes: Array) -> Array:
+        """F - F(x') at these nodes of every ray, (n_questions, n_rays, n_nodes), by forwards."""
+        values = np.empty((self.n_questions, len(masks), len(nodes)))
+        inside = nodes < 1  # the end of a ray is a coalition, which may be known already
+        ray, node = np.repeat(np.arange(len(masks)), inside.sum()), np.tile(nodes[inside], len(masks))
+        pair = self.questions.pairs(np.full(len(ray), baseline))
+        found = self._calls.values(RayPoints(self._points, pair, masks, ray, node)) - self._f_baseline[pair]
+        values[:, :, inside] = self.questions.by_question(found).reshape(self.n_questions, len(masks), -1)
+        if not inside.all():
+            ends = self.values(masks, np.full(len(masks), baseline, dtype=np.int64))
+            values[:, :, ~inside] = ends[:, :, None]
+        return values
+
     def _values_in(self, states: NDArray[np.uint8], baseline: NDArray[np.int64], remember: bool = False) -> Array:
         """F - F(x') where every feature is at x', at x or half-way, as `discrete.STEPS` numbers these states.
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators import Design, Estimate
+from gralis.estimators.copies import CopiedRays, missed_by_cells, sum_of_rays
 from gralis.estimators.estimate import carriers
 from gralis.estimators.node_error import node_errors
+from gralis.estimators.witnesses import clear_mean
 from gralis.ledger import AnyLedger
 
 _ENOUGH_ROWS = 8
@@ -18,8 +22,9 @@ def integrated_gradients(ledger: AnyLedger, full: Array, design: Design) -> Esti
     """ray(F), averaged over its rows and the baselines; `full` is v of all features, for every baseline.
 
     If the nodes are random, each row is an unbiased draw and its checksum sum_i ray_i - v(F) has mean zero. A multiple
-    of the checksum is then subtracted if that makes the rows agree better. If the nodes are fixed, all rows are equal,
-    and the error is what the nodes and the checksum of the ray show.
+    of the checksum is then subtracted if that makes the rows agree better, and the intervals are wider by its mean if
+    that is clearly not zero. A ray with many random nodes shows its error by the differences between them. If the nodes
+    are fixed, all rows are equal, and the error is what the nodes and the checksum of the ray show.
     """
     known = ledger.of_one_size(ledger.n_features)
     if known is not None:
@@ -42,9 +47,16 @@ def integrated_gradients(ledger: AnyLedger, full: Array, design: Design) -> Esti
         values = weights @ ledger.rays[first]
         estimate = Estimate(values, np.zeros((1, len(values))), "integrated gradients", exact=True)
         return design.allowing(estimate, weights @ node_errors(ledger, str(design.quadrature))[first])
+    if isinstance(design.estimator, CopiedRays):
+        weights = design.baseline_weights[ledger.baseline][:, None] * ledger.masks
+        missed = weights.T @ missed_by_cells(ledger) / ledger.n_replicates
+        estimate = replace(sum_of_rays(ledger, weights), method="integrated gradients")
+        return design.allowing(estimate, missed)
     values, departures = np.zeros(ledger.n_features), []
+    margin = 0.0
     for number, (share, rows) in enumerate(zip(design.baseline_weights, groups, strict=True)):
         rays, k = ledger.rays[rows], len(rows)
+        margin += share * clear_mean(rays.sum(1) - full[number])
         if k >= _ENOUGH_ROWS:
             rays = _steadier(rays, _without_checksum(rays, rays.sum(1) - full[number]))
         values += share * rays.mean(0)
@@ -53,7 +65,7 @@ def integrated_gradients(ledger: AnyLedger, full: Array, design: Design) -> Esti
         departures.append(share * scale * (rays - rays.mean(0)))
     together = np.concatenate(departures)
     return design.allowing(
-        Estimate(values, together, "integrated gradients", carriers=carriers(together)), np.zeros_like(values)
+        Estimate(values, together, "integrated gradients", carriers=carriers(together)), np.full_like(values, margin)
     )
 
 

@@ -41,7 +41,7 @@ def _replicates() -> list[ClaimRow]:
     weight = np.exp(-(ledger.sizes - 1) / (2 * SIGMA**2))[:, None]  # pi(S) of the predecessors
     squares = (own * weight * (ledger.rays - run.values)) ** 2
     carriers = np.maximum(squares.sum(0) ** 2 / (squares**2).sum(0), 2.0)
-    dof = 2 / (2 / (m - 1) + 1 / carriers)
+    dof = 2 / (2 / (m - 1) + 1.5 / carriers)
     one, all_of_them = student.ppf(1 - 0.05 / 2, dof), student.ppf(1 - 0.05 / 2 / n, dof)
 
     def half(delta: float = 0.05) -> Array:
@@ -57,7 +57,7 @@ def _replicates() -> list[ClaimRow]:
             lambda: float((half() / (by_hand * all_of_them)).max()),
             source,
         ),
-        near("degrees of freedom: 2 / dof = 2 / (R - 1) + 1 / carriers", dof, lambda: run.estimate.dof, source),
+        near("degrees of freedom: 2 / dof = 2 / (R - 1) + 1.5 / carriers", dof, lambda: run.estimate.dof, source),
         near(
             "error of a difference, from the differences of the replicates",
             np.sqrt(((departures[:, 0] - departures[:, 1]) ** 2).sum() / (m * (m - 1))),
@@ -144,27 +144,27 @@ def _fixed_nodes() -> list[ClaimRow]:
 
 
 def _copies() -> list[ClaimRow]:
-    """sum over T of q_i(T) times the mean over copies of ray_i - c(T) / |T|, and its error ray by ray."""
+    """sum over T of q_i(T) (ray_i - c(T) / |T|), and its error from the second differences of neighbouring nodes."""
     run = explain(_bent, np.ones(N_FEATURES), kernel=KERNEL, plan="exhaustive", budget=3000, quadrature="random")
-    ledger = run.ledger.require_rows("The copies of rays")
-    rays: dict[frozenset[int], list[Array]] = {}
-    for mask, ray, value, copy in zip(ledger.masks, ledger.rays, ledger.value, ledger.replicate, strict=True):
-        if copy >= 0:
-            rays.setdefault(frozenset(np.flatnonzero(mask).tolist()), []).append(
-                ray - mask * (ray.sum() - value) / mask.sum()
-            )
+    ledger = run.ledger.require_rows("The random nodes of all rays")
     alone = [float(_bent(torch.eye(N_FEATURES, dtype=torch.float64))[i]) for i in range(N_FEATURES)]
     values = np.array([float(share(frozenset({i}), i)) * alone[i] for i in range(N_FEATURES)])
-    variance = np.zeros(N_FEATURES)
-    for t, copies in rays.items():
-        q = np.array([float(share(t, i)) for i in range(N_FEATURES)])
-        values += q * np.mean(copies, 0)
-        variance += q**2 * np.var(copies, 0, ddof=1) / len(copies)
+    variance, n_rays = np.zeros(N_FEATURES), 0
+    for number in np.flatnonzero(ledger.replicate >= 0):
+        mask = ledger.masks[number]
+        q = np.array([float(share(frozenset(np.flatnonzero(mask).tolist()), i)) for i in range(N_FEATURES)])
+        parts = mask * ledger.gradient[ledger.ray == number] / (ledger.ray == number).sum()  # (n_nodes, n_features)
+        check = parts.sum(1, keepdims=True)
+        values += q * (parts.sum(0) - mask / mask.sum() * (check.sum() - ledger.value[number]))
+        parts, k = parts - mask / mask.sum() * check, len(parts)
+        bends = parts[:-2] - 2 * parts[1:-1] + parts[2:]
+        variance += q**2 * (bends**2).sum(0) / 6 * k / (k - 2)
+        n_rays += 1
     return [
-        equal("all coalitions of two and more have nodes", 4, len(rays), "plans.exhaustive"),
-        near("values: the mean over copies, without the checksum", values, lambda: run.values, "estimators.COPIES"),
+        equal("all coalitions of two and more have nodes", 4, n_rays, "plans.exhaustive"),
+        near("values: the rays without their checksums", values, lambda: run.values, "estimators.COPIES"),
         near(
-            "errors: the variance between the copies of each ray",
+            "errors: the second differences between neighbouring nodes of each ray",
             np.sqrt(variance),
             lambda: run.stderr,
             "estimators.COPIES",

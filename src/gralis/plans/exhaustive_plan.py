@@ -3,7 +3,7 @@
 Gauss-Legendre nodes come first, on the rays that weigh most. If two witnesses agree that these rays are smooth (the
 Legendre coefficients fall, and by Lemma A the checksum is small), all rays get Gauss-Legendre nodes, and what the
 witnesses leave is the error. If not, the error of a fixed rule would be a bias that no interval sees. The rest of the
-budget then goes to random nodes, which have no bias: on all rays if each can have many, otherwise on rays from the law.
+budget then goes to random nodes, which have no bias: on all rays if each can have six, otherwise on rays from the law.
 The values of all coalitions are evaluated in every case.
 """
 
@@ -24,7 +24,9 @@ from gralis.estimators.ray_weights import importance
 from gralis.laws import all_masks
 from gralis.ledger import Ledger
 from gralis.plans.enumeration import everywhere
+from gralis.plans.node_density import node_density
 from gralis.plans.plan import Plan, PlanningTask, Probe, Schedule
+from gralis.plans.ray_walk import walked_density
 from gralis.plans.sampled_rays import sampled, single_features
 from gralis.rays import PILOT, RayRequest
 from gralis.rays.nested import default_nodes
@@ -34,18 +36,18 @@ __all__ = ["CopiesSchedule", "ExhaustivePlan", "ExhaustiveSchedule", "exhaustive
 
 _MOST_FEATURES = 16
 _LEAST_NODES, _MOST_NODES = 4, 16
-_FIRST_SHARE = 8  # one ray in so many is looked at first
+_FIRST_SHARE = 16  # one ray in so many is looked at first
 _SMOOTH = 0.05  # the error that the nodes show, relative to the largest value; random nodes would leave about as much
 _SMOOTH_CHECK = 0.005  # the checksum, likewise; it is much closer to the true error
 _LEAST_POINTS = 32  # for random nodes
-_MANY_NODES = 16  # on each ray: then no coalition needs to be drawn
-_MOST_COPIES, _ENOUGH_CONTRASTS = 12, 24  # of the nodes on each ray; their differences show the error
+_MANY_NODES = 6  # on each ray: then no coalition needs to be drawn
+_MOST_COPIES = 12  # of a run that may stop early
 
 
 def exhaustive(most_features: int = _MOST_FEATURES) -> Plan:
     """All 2^n - 1 coalitions, each of them evaluated.
 
-    Smooth models get Gauss-Legendre nodes, others random nodes in several replicates. If `n_nodes` or `quadrature` is
+    Smooth models get Gauss-Legendre nodes, others random nodes in cells. If `n_nodes` or `quadrature` is
     given, the nodes are fixed as the user wants, and the interval has the error that they show.
 
     Parameters
@@ -122,9 +124,11 @@ def _random(task: PlanningTask, n_points: int, pilot: Sequence[Ledger]) -> Sched
     n_rays = len(_drawn_masks(task)) * task.n_baselines
     if not n_rays or n_points // n_rays < _MANY_NODES:
         return sampled(task, n_points, pilot, n_nodes=task.n_nodes or 1, all_values=task.with_values)
-    n_copies = task.replicates or int(np.clip(1 + _ENOUGH_CONTRASTS // n_rays, 2, _MOST_COPIES))
-    n_copies = min(n_copies, n_points // n_rays)
-    return CopiesSchedule(task, RandomRule(n_points // (n_rays * n_copies)), n_copies, n_rays, tuple(pilot))
+    most = n_points // n_rays // _MANY_NODES
+    # One copy with many nodes has the least error. A run that may stop between copies needs several.
+    n_copies = min(task.replicates or (_MOST_COPIES if task.rays_per_replicate else 1), most)
+    node_rule = RandomRule(n_points // (n_rays * n_copies), node_density((), walked_density(task)))
+    return CopiesSchedule(task, node_rule, n_copies, n_rays, tuple(pilot))
 
 
 def _are_smooth(ledgers: Sequence[Ledger], task: PlanningTask) -> bool:
@@ -188,16 +192,17 @@ class ExhaustiveSchedule(Schedule):
 
 
 class CopiesSchedule(Schedule):
-    """Every replicate has all coalitions with its own random nodes; single features come from their values."""
+    """A replicate has all coalitions with its own random nodes; single features come from their values."""
 
     name = "exhaustive"
     estimator = COPIES
     enumerates = True
+    learns_density = True
 
     def replicate(self, index: int) -> RayRequest:
-        assert self.rule is not None
+        assert isinstance(self.rule, RandomRule)
         masks, baseline = everywhere(_drawn_masks(self.task), self.task.n_baselines)
-        nodes, weights = self.rule.on_rays(self.task.rng(index), len(masks))
+        nodes, weights = self.rule.on_rays_apart(self.task.rng(index), len(masks))
         return RayRequest.of(masks, np.zeros(len(masks)), index, nodes, weights, baseline=baseline)
 
     def census(self) -> RayRequest | None:

@@ -1,4 +1,4 @@
-"""Where along a ray random nodes are drawn: h(a) follows the size of the gradient on a few pilot rays."""
+"""Where along a ray random nodes are drawn: h(a) follows gradients on pilot rays, and F where it is steep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,30 @@ _PRIOR = 0.3  # of the learnt density: so many points at the overall mean are ad
 _FLOOR = 0.15  # of the learnt density: this share of its mean height is added everywhere
 
 
-def node_density(ledgers: Sequence[Ledger]) -> Density:
+def node_density(ledgers: Sequence[Ledger], walked: Density | None = None) -> Density:
+    """The density of random nodes: that of the gradients of a pilot, that of F along a few rays, or half of each.
+
+    Parameters
+    ----------
+    ledgers : sequence of Ledger
+        The pilot rays of every question; there may be none.
+    walked : Density, optional
+        What `walked_density` found, if F is steep along rays.
+
+    Returns
+    -------
+    Density
+    """
+    learnt = _of_gradients(ledgers) if ledgers else UNIFORM
+    if walked is None:
+        return learnt
+    if learnt is UNIFORM:
+        return walked
+    knots = np.union1d(walked.knots, learnt.knots)
+    return Density(knots, walked(knots) + learnt(knots))
+
+
+def _of_gradients(ledgers: Sequence[Ledger]) -> Density:
     """h(a) proportional to the root mean square gradient at a, with a floor, learnt from the points of the pilot.
 
     The density is uniform unless the pilot predicts that the learnt one lowers the node variance by a fifth or more.

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gralis.arrays import Array
+from gralis.arrays import Array, Masks
 from gralis.errors import BudgetError
 from gralis.estimators import Estimator
 from gralis.kernels import Kernel
@@ -19,10 +19,13 @@ from gralis.ledger import Ledger
 from gralis.rays import RayRequest
 from gralis.rays.quadrature import UNIFORM, NodeRule, RandomRule
 
-__all__ = ["Plan", "PlanningTask", "Probe", "Schedule"]
+__all__ = ["Along", "Plan", "PlanningTask", "Probe", "Schedule"]
 
 #: Evaluates a request and returns its ledgers, one per question, so that a plan can look before it decides.
 Probe = Callable[[RayRequest], tuple[Ledger, ...]]
+#: Takes masks (n_rays, n_features), the number of a baseline and nodes (n_nodes,). Returns F - F(x') at these nodes of
+#: every ray, (n_questions, n_rays, n_nodes), by forwards that count in no budget.
+Along = Callable[[Masks, int, Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,8 @@ class PlanningTask:
         Whether some features jump half-way along the ray.
     n_targets : int, default=1
         The backward passes per point, each of which counts in the user's budget.
+    along : callable, optional
+        Evaluates F on rays by forwards, for a plan that looks where F moves. Without it a plan sees gradients only.
     """
 
     kernel: Kernel
@@ -68,6 +73,7 @@ class PlanningTask:
     least_replicates: int = 4
     halves: bool = False
     n_targets: int = 1
+    along: Along | None = None
 
     @cached_property
     def laws(self) -> tuple[Law, ...]:

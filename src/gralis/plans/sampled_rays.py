@@ -14,6 +14,7 @@ from gralis.ledger import Ledger
 from gralis.plans.enumeration import everywhere
 from gralis.plans.node_density import node_density
 from gralis.plans.plan import PlanningTask, Schedule
+from gralis.plans.ray_walk import walked_density
 from gralis.rays import CENSUS, PILOT, RayRequest
 from gralis.rays.quadrature import UNIFORM, NodeRule, RandomRule, rule
 
@@ -59,10 +60,11 @@ def single_features(task: PlanningTask) -> RayRequest | None:
 def sampled(
     task: PlanningTask, n_points: int, pilot: Sequence[Ledger], *, n_nodes: int = 1, all_values: bool = False
 ) -> SharedSchedule:
-    """Rays with n_points nodes at most, whose density follows the gradients on the pilot rays."""
+    """Rays with n_points nodes at most, whose density follows the values and the gradients on a few rays."""
     n_rays = n_points // n_nodes
     replicates = min(task.replicates or n_replicates(task, n_rays), n_rays)
-    density = node_density(pilot) if pilot else UNIFORM
+    random = task.quadrature in (None, "random")
+    density = node_density(pilot, walked_density(task) if random else None)
     node_rule = rule(task.quadrature or "random", n_nodes, density, halves=task.halves)
     known = tuple(ledger.on_scale(density) for ledger in pilot)
     return SharedSchedule(task, node_rule, replicates, n_rays // replicates, known, all_values)

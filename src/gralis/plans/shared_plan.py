@@ -2,7 +2,8 @@
 
 1. Census. One forward per feature gives v({i}), which by Lemma A is the ray of {i}, without quadrature error.
 2. Pilot. A few rays show where along a ray the gradient is large. If its size is uneven, nodes are drawn from a
-   density that follows it.
+   density that follows it. If F itself is steep somewhere on the ray of all features, forwards along a few rays show
+   where, and the density follows these steps too.
 3. Replicates. Coalitions of two or more features are drawn from the proposal of the law, each with one random node;
    the nodes are stratified over the rays.
 """

@@ -182,7 +182,27 @@ class RandomRule:
 
     def on_rays(self, rng: np.random.Generator, n_rays: int) -> tuple[Array, Array]:
         """Fresh nodes and weights for every ray, (n_rays, n_nodes) each; shifts are stratified over the rays too."""
-        shift = np.stack([stratified(rng, n_rays) for _ in range(self.n_nodes)], axis=1)
+        return self._at(np.stack([stratified(rng, n_rays) for _ in range(self.n_nodes)], axis=1))
+
+    def on_rays_apart(self, rng: np.random.Generator, n_rays: int) -> tuple[Array, Array]:
+        """The same with nodes that are independent between rays and cells, so that each may show the error of its own.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            The source of the nodes.
+        n_rays : int
+            The number of rays.
+
+        Returns
+        -------
+        tuple of two arrays of shape (n_rays, n_nodes)
+            Nodes and weights.
+        """
+        return self._at(rng.random((n_rays, self.n_nodes)))
+
+    def _at(self, shift: Array) -> tuple[Array, Array]:
+        """Nodes at these places in [0, 1) of their cells, (n_rays, n_nodes), and their weights."""
         nodes = self.density.quantile((np.arange(self.n_nodes) + shift) / self.n_nodes)
         return nodes, 1 / (self.n_nodes * self.density(nodes))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gralis.certificates.effective_rays import FEW_RAYS, LITTLE, NEARLY_ALL
-from gralis.certificates.simultaneous import MOST_NUMBERS, N_DRAWS
-from gralis.estimators import adjusted, steadiest, surrogates, witnesses
+from gralis.certificates.simultaneous import MOST_NUMBERS, MOST_REPLICATES, N_DRAWS
+from gralis.estimators import adjusted, copies, steadiest, surrogates, witnesses
 from gralis.estimators.design import AT_ROUNDING, N_ROUNDINGS
-from gralis.estimators.estimate import LEAST_CARRIERS
+from gralis.estimators.estimate import HEAVY, LEAST_CARRIERS
 from gralis.estimators.ray_weights import NEGLIGIBLE_SHARE
 from gralis.kernels.gaussian import MOST_EXPONENT
 from gralis.laws.product import N_NODES, NEGLIGIBLE
@@ -41,9 +41,12 @@ CONSTANTS: dict[str, Any] = {
     "jitter": surrogates.JITTER,
     "tiny": surrogates.TINY,
     "least_carriers": LEAST_CARRIERS,
+    "heavy": HEAVY,
+    "overlap": copies.OVERLAP,
     "clear": witnesses.CLEAR,
     "at_rounding": AT_ROUNDING,
     "n_roundings": N_ROUNDINGS,
     "n_draws": N_DRAWS,
     "most_numbers": MOST_NUMBERS,
+    "most_replicates": MOST_REPLICATES,
 }

@@ -20,6 +20,7 @@ function unpackLedger(packed) {
   for (const [name, column] of Object.entries(packed.columns)) ledger[name] = unpackColumn(column);
   ledger.squaredDistance = packed.squared_distance.map((row) => Float64Array.from(row));
   ledger.baselineWeights = packed.baseline_weights;
+  ledger.overlap = constant("overlap");
   ledger.distance = packed.distance;
   ledger.n = packed.n_features;
   ledger.nRays = packed.n_rays;
@@ -94,31 +95,21 @@ function weighted(ledger, laws) {
   return meanOf(ledger, null, parts, ledger.method, ledger.enumerated);
 }
 
-// All rays in independent copies of their nodes: each contrast between the copies of a ray is one departure.
+// All rays in copies of random nodes: each contrast between neighbouring nodes, with the weight of its ray, is one departure.
 function copies(ledger, laws) {
-  const { n, nReplicates: nCopies } = ledger, values = new Float64Array(n), census = constant("census");
-  const parts = importance(ledger, laws).map((w, at) => w * ledger.rays[at]);
-  const raysOf = Array.from({ length: nCopies }, () => []); // every copy has the same rays in order
+  const { n, nReplicates: nCopies, method } = ledger, values = new Float64Array(n), census = constant("census");
+  const weights = importance(ledger, laws);
   for (let r = 0; r < ledger.nRays; r++) {
-    if (ledger.replicate[r] >= 0) raysOf[ledger.replicate[r]].push(r);
     if (ledger.replicate[r] < 0 && ledger.replicate[r] !== census) continue;
     const share = ledger.replicate[r] >= 0 ? 1 / nCopies : 1;
-    for (let i = 0; i < n; i++) values[i] += share * parts[r * n + i];
+    for (let i = 0; i < n; i++) values[i] += share * weights[r * n + i] * ledger.rays[r * n + i];
   }
-  const { method } = ledger, nRays = raysOf[0].length, count = (nCopies - 1) * nRays;
-  if (nCopies < 2) return { values, departures: new Float64Array(n).fill(NaN), carriers: null, method, exact: false, count: 1 };
+  const count = Math.max(ledger.contrast_ray.length, 2), scale = Math.sqrt(count * (count - 1));
+  const rows = ledger.contrasts.map((c, at) => scale * weights[ledger.contrast_ray[Math.floor(at / n)] * n + at % n] * c);
   const departures = new Float64Array(count * n);
-  const scale = Math.sqrt(count * Math.max(count - 1, 1) / (nCopies * (nCopies - 1)));
-  for (let k = 1; k < nCopies; k++) { // the first k copies against the next one
-    for (let ray = 0; ray < nRays; ray++) {
-      for (let i = 0; i < n; i++) {
-        let sum = -k * parts[raysOf[k][ray] * n + i];
-        for (let c = 0; c < k; c++) sum += parts[raysOf[c][ray] * n + i];
-        departures[((k - 1) * nRays + ray) * n + i] = scale * sum / Math.sqrt(k * (k + 1));
-      }
-    }
-  }
-  return { values, departures, carriers: carriersOf(departures, n), method, exact: false, count };
+  departures.set(rows);
+  const carriers = carriersOf(rows, n).map((each) => each / ledger.overlap);
+  return { values, departures, carriers, method, exact: false, count };
 }
 
 // pi(S) of the predecessors of feature i on a ray; a weight below the least normal number counts as zero.

@@ -88,7 +88,7 @@ function rootOf(scores, count, m) {
 // The `level` quantile of max |t_i| for replicates with the shrunk correlation of `departures`, at most Bonferroni's.
 function critical(departures, count, n, level) {
   const ceiling = studentQuantile((1 - level) / 2 / n, count - 1), nDraws = constant("n_draws");
-  const moving = [];
+  const moving = [], nDrawn = Math.min(count, constant("most_replicates"));
   let known = true;
   for (let i = 0; i < n; i++) {
     let squares = 0;
@@ -98,7 +98,7 @@ function critical(departures, count, n, level) {
   }
   const m = moving.length;
   // Two replicates show every correlation as 1 or -1, so nothing can be learnt from them.
-  if (!known || m < 2 || count < 3 || nDraws * count * m > constant("most_numbers")) return ceiling;
+  if (!known || m < 2 || count < 3 || nDraws * nDrawn * m > constant("most_numbers")) return ceiling;
   const scores = new Float64Array(count * m);
   moving.forEach(([i, root], c) => { for (let k = 0; k < count; k++) scores[k * m + c] = departures[k * n + i] / root; });
   let squares = 0, variances = 0;
@@ -117,7 +117,7 @@ function critical(departures, count, n, level) {
   for (let draw = 0; draw < nDraws; draw++) {
     sum.fill(0);
     square.fill(0);
-    for (let k = 0; k < count; k++) {
+    for (let k = 0; k < nDrawn; k++) {
       row.fill(0);
       for (let l = 0; l < nRoot; l++) {
         const z = normal();
@@ -130,8 +130,8 @@ function critical(departures, count, n, level) {
       }
     }
     for (let c = 0; c < m; c++) {
-      const mean = sum[c] / count, deviation = Math.sqrt((square[c] - count * mean * mean) / (count - 1));
-      largest[draw] = Math.max(largest[draw], Math.abs(mean) / deviation * Math.sqrt(count));
+      const mean = sum[c] / nDrawn, deviation = Math.sqrt((square[c] - nDrawn * mean * mean) / (nDrawn - 1));
+      largest[draw] = Math.max(largest[draw], Math.abs(mean) / deviation * Math.sqrt(nDrawn));
     }
   }
   largest.sort();
@@ -147,7 +147,7 @@ function halfWidths(estimate, level) {
   if (count < 2) return new Float64Array(n).fill(NaN);
   const tail = studentTail(critical(departures, count, n, level), count - 1), least = constant("least_carriers");
   return samplingError.map((error, i) => {
-    const dof = 2 / (2 / (count - 1) + 1 / Math.max(carriers[i], least));
+    const dof = 2 / (2 / (count - 1) + constant("heavy") / Math.max(carriers[i], least));
     return studentQuantile(tail, dof) * error + allowance[i];
   });
 }
