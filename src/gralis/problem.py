@@ -14,6 +14,7 @@ from torch import Tensor
 from gralis.arrays import Array, plain
 from gralis.baselines import Baselines
 from gralis.baselines import resolve as resolve_baseline
+from gralis.baselines.absent_tokens import is_encoding, one_text, presence_of_tokens
 from gralis.baselines.background import CodedRows, coded_rows
 from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError, bad
@@ -74,6 +75,14 @@ class Problem:
         if isinstance(target, str) and target == "predicted":
             places = {"features": features, "layer": layer, "cut": cut, "device": device, "dtype": dtype}
             return cls.build(model, x, baseline=baseline, target=0, **places)._of_predicted()  # type: ignore[arg-type]
+        choices: list[str] = []
+        if is_encoding(model, x):
+            x = one_text(x)  # type: ignore[arg-type]
+            if layer is None:
+                tokens = presence_of_tokens(model, x, baseline, features, listed(target))  # type: ignore[arg-type]
+                model, x, features, chosen = tokens.module, tokens.point, tokens.features, tokens.choice
+                baseline, dtype = 0.0, dtype or torch.float32
+                choices += [chosen] if chosen else []
         if is_estimator(model):
             model = estimator(model)
         row = row_of(model, x, baseline) if layer is None else None
@@ -82,7 +91,7 @@ class Problem:
             model = model.at(row.coding) if isinstance(model, EstimatorModel) else model
             features = columns(row.coding.names) if features is None and row.named else features
         coding = model.table if isinstance(model, EstimatorModel) else None if row is None else row.coding
-        targets, choices = listed(_with_numbers(model, target)), []
+        targets = listed(_with_numbers(model, target))
         if coding is None:
             x, baseline, features, left_out = _one_input(model, targets, x, baseline, features, device, dtype)
             choices += [LEFT_OUT] if left_out else []

@@ -14,7 +14,7 @@ from gralis.features.coordinate_names import checked_names
 from gralis.features.features import Features
 from gralis.features.labels import as_labels, check_size
 
-__all__ = ["tokens", "windows"]
+__all__ = ["distinct_names", "tokens", "windows"]
 
 
 def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = None) -> Features:
@@ -56,6 +56,7 @@ def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = 
         if tokenizer is not None and not callable(convert):
             raise bad("tokenizer", "tokens", "one with convert_ids_to_tokens, or names=", type(tokenizer).__name__)
         names = list(map(str, numbers.tolist())) if convert is None else list(convert(numbers.tolist()))
+        names = distinct_names(names)
     texts = checked_names(names, len(numbers))
     count = Counter(texts)
     placed = [f"{name} [{place}]" if count[name] > 1 else name for place, name in enumerate(texts)]
@@ -105,3 +106,14 @@ def windows(
         ends = [(start / per_unit, min(start + width, length) / per_unit) for start in starts]
         names = [f"{begin:.6g}-{end:.6g} {unit}" for begin, end in ends]
     return Features((labels,), names, "windows", {"width": width})
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names; one that occurs several times carries its position, counted from 1.
+
+    >>> distinct_names(["the", "cat", "the"])
+    ['the (1)', 'cat', 'the (3)']
+    """
+    counts = Counter(names)
+    repeated = {name for name in names if counts[name] > 1}
+    return [f"{name} ({place})" if name in repeated else name for place, name in enumerate(names, start=1)]

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from gralis.errors import GralisError, bad
 from gralis.features import Features
+from gralis.features.sequences import distinct_names
 from gralis.text.prompt import Prompt
-from gralis.text.spans import GRAINS, Span, checked_spans, cut, distinct_names, named
+from gralis.text.spans import GRAINS, Span, checked_spans, cut, named
 
 __all__ = ["Encoded", "TextFeatures", "encode", "spans_for"]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
+from gralis.features.sequences import distinct_names
 
-__all__ = ["GRAINS", "Span", "checked_spans", "cut", "distinct_names", "named", "split", "within"]
+__all__ = ["GRAINS", "Span", "checked_spans", "cut", "named", "split", "within"]
 
 #: How `split` cuts a text. "tokens" is left to the tokenizer.
 GRAINS = ("tokens", "words", "sentences", "passages")
@@ -98,17 +98,6 @@ def within(text: str, span: Span, grain: str) -> tuple[Span, ...]:
     """The parts of one span, named after it."""
     parts = split(text, grain, span.start, span.stop)
     return tuple(Span(part.start, part.stop, f"{span.name}: {part.name}") for part in parts)
-
-
-def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names; one that occurs several times carries its position, counted from 1.
-
-    >>> distinct_names(["the", "cat", "the"])
-    ['the (1)', 'cat', 'the (3)']
-    """
-    counts = Counter(names)
-    repeated = {name for name in names if counts[name] > 1}
-    return [f"{name} ({place})" if name in repeated else name for place, name in enumerate(names, start=1)]
 
 
 def checked_spans(text: str, given: Sequence[object], owner: str) -> tuple[Span, ...]:
