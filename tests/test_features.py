@@ -297,5 +297,10 @@ def test_tokens_take_the_width_of_the_embedding() -> None:
 
 def test_windows_of_a_time_series() -> None:
     assert features.windows(7, 3).labels[0].tolist() == [0, 0, 0, 1, 1, 1, 2]
+    last = features.windows(7, 3, channels=2, layout="channels_last")
+    assert last.labels[0].tolist() == [[0, 0], [0, 0], [0, 0], [1, 1], [1, 1], [1, 1], [2, 2]]
+    assert (features.windows(7, 3, channels=2).labels[0] == last.labels[0].T).all()
+    with pytest.raises(GralisError, match="'channels_first', 'channels_last'"):
+        features.windows(7, 3, channels=2, layout="NWC")
     with pytest.raises(GralisError, match=r"'width'.*Got 0"):
         features.windows(7, 0)

@@ -30,7 +30,7 @@ def test_an_encoding_is_explained_as_it_is(family: str) -> None:
     model, x, target = network(family), encoded(family), TARGETS[family]
     e = gralis.explain(model, x, target=target, budget=200)
     assert list(e.names) == [
-        "the (2)" if family in ("bert", "distilbert") else "the (1)",
+        "the [1]" if family in ("bert", "distilbert") else "the [0]",
         "film",
         "was",
         "not",

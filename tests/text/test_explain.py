@@ -103,7 +103,7 @@ def test_grains_nest_and_repeated_words_carry_their_position() -> None:
     assert [s.of(text) for s in split(text, "passages")] == ["the film was good. the book was bad!", "who said it?"]
     model, tok = network("bert"), tokenizer()
     names = explain(model, tok, text, target=0, budget=200).names
-    assert list(names)[:5] == ["the (1)", "film", "was (3)", "good.", "the (5)"]
+    assert list(names)[:5] == ["the [0]", "film", "was [2]", "good.", "the [4]"]
     tokens = explain(model, tok, text, target=0, features="tokens", budget=400)
     assert tokens.n_features == 14  # every word and every mark, and neither [CLS] nor [SEP]
     assert not {"[CLS]", "[SEP]"} & set(tokens.names)

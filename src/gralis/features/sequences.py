@@ -8,11 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from gralis.arrays import to_numpy
-from gralis.checks import positive, whole
+from gralis.checks import one_of, positive, whole
 from gralis.errors import bad
 from gralis.features.coordinate_names import checked_names
 from gralis.features.features import Features
 from gralis.features.labels import as_labels, check_size
+
+_LAYOUTS = ("channels_first", "channels_last")
 
 __all__ = ["distinct_names", "tokens", "windows"]
 
@@ -56,18 +58,24 @@ def tokens(ids: object, tokenizer: object = None, names: Sequence[str] | None = 
         if tokenizer is not None and not callable(convert):
             raise bad("tokenizer", "tokens", "one with convert_ids_to_tokens, or names=", type(tokenizer).__name__)
         names = list(map(str, numbers.tolist())) if convert is None else list(convert(numbers.tolist()))
-        names = distinct_names(names)
     texts = checked_names(names, len(numbers))
     count = Counter(texts)
-    placed = [f"{name} [{place}]" if count[name] > 1 else name for place, name in enumerate(texts)]
     meta = {"texts": list(texts)} if max(count.values()) > 1 else {}
-    return Features((np.arange(len(numbers)),), placed, "tokens", meta)
+    return Features((np.arange(len(numbers)),), distinct_names(texts), "tokens", meta)
 
 
 def windows(
-    length: int, width: int, channels: int | None = None, *, rate: float | None = None, unit: str = "s"
+    length: int,
+    width: int,
+    channels: int | None = None,
+    layout: str = "channels_first",
+    *,
+    rate: float | None = None,
+    unit: str = "s",
 ) -> Features:
-    """One feature per window of a time series, (length,) or (channels, length); windows span all channels.
+    """One feature per window of a time series; windows span all channels.
+
+    x has the shape (length,), (channels, length), or (length, channels) with the layout "channels_last".
 
     Parameters
     ----------
@@ -76,7 +84,9 @@ def windows(
     width : int
         The number of steps of a window; the last window may be shorter.
     channels : int, optional
-        The number of channels, if x has the shape (channels, length).
+        The number of channels, if x has several.
+    layout : {"channels_first", "channels_last"}, default="channels_first"
+        Which axis comes first if there are channels.
     rate : float, optional
         The number of steps in one unit of time. With it the names are times, otherwise they are steps.
     unit : str, default="s"
@@ -90,6 +100,8 @@ def windows(
     --------
     >>> windows(10, 4).names, windows(10, 4, channels=2).sizes.tolist()
     (('t0-3', 't4-7', 't8-9'), [8, 8, 4])
+    >>> windows(10, 4, channels=2, layout="channels_last").labels[0].shape
+    (10, 2)
     >>> windows(10, 4, rate=16).names
     ('0-0.25 s', '0.25-0.5 s', '0.5-0.625 s')
     """
@@ -99,6 +111,8 @@ def windows(
     width = min(width, length)
     steps = np.arange(length) // width
     labels = steps if channels is None else np.broadcast_to(steps, (channels, length))
+    if one_of(layout, _LAYOUTS, "layout", "windows") == "channels_last":
+        labels = labels.T
     starts = range(0, length, width)
     names = [f"t{start}-{min(start + width, length) - 1}" for start in starts]
     if rate is not None:
@@ -109,11 +123,10 @@ def windows(
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names; one that occurs several times carries its position, counted from 1.
+    """The names; one that occurs several times carries its position, counted from 0.
 
     >>> distinct_names(["the", "cat", "the"])
-    ['the (1)', 'cat', 'the (3)']
+    ['the [0]', 'cat', 'the [2]']
     """
-    counts = Counter(names)
-    repeated = {name for name in names if counts[name] > 1}
-    return [f"{name} ({place})" if name in repeated else name for place, name in enumerate(names, start=1)]
+    count = Counter(names)
+    return [f"{name} [{place}]" if count[name] > 1 else name for place, name in enumerate(names)]

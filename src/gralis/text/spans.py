@@ -52,7 +52,7 @@ def split(text: str, grain: str, start: int = 0, stop: int | None = None) -> tup
     """The words, sentences or passages of a text, or of a part of it.
 
     Passages are separated by blank lines. A sentence ends with a full stop, a question mark, an exclamation mark or
-    the end of its line. Names that occur several times carry a number.
+    the end of its line. Names that occur several times carry their position.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def split(text: str, grain: str, start: int = 0, stop: int | None = None) -> tup
     >>> [span.name for span in split("No. Not the film, the book.", "sentences")]
     ['No.', 'Not the film, the book.']
     >>> [span.name for span in split("the film, the book", "words")]
-    ['the (1)', 'film,', 'the (3)', 'book']
+    ['the [0]', 'film,', 'the [2]', 'book']
     """
     return named(text, cut(text, grain, start, len(text) if stop is None else stop), grain)
 
