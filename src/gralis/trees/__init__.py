@@ -11,7 +11,7 @@ exact, indices      the sums for one or many rows; many_rows does both for table
 
 from gralis.trees.ensemble import TreeEnsemble
 from gralis.trees.exact import phi_of_rows
-from gralis.trees.indices import pairs_of_row, singles_of_rows, sum_of_values
+from gralis.trees.indices import pairs_of_row, shapley_weight, singles_of_rows, sum_of_values
 from gralis.trees.many_rows import ExactRows, exact_many
 from gralis.trees.reading import has_trees, read
 
@@ -23,6 +23,7 @@ __all__ = [
     "pairs_of_row",
     "phi_of_rows",
     "read",
+    "shapley_weight",
     "singles_of_rows",
     "sum_of_values",
 ]

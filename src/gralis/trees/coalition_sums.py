@@ -14,7 +14,7 @@ import numpy as np
 
 from gralis.trees.compiled import compiled
 
-__all__ = ["add_singles", "add_tables", "add_two", "pattern_tables"]
+__all__ = ["add_singles", "add_tables", "add_two", "leaf_paths", "pattern_tables"]
 
 
 @compiled
@@ -106,6 +106,44 @@ def add_two(trees, left_x, left_z, tables, stack, out):
                     for o in range(values.shape[1]):
                         out[o, first, second] += values[leaf, o] * weight
             leaf, top = _next_leaf(trees, left_x, left_z, stack)
+
+
+@compiled
+def leaf_paths(trees, deep):
+    """The comparisons on the way to each leaf, their sides, the place of each among the leaf's features, and those."""
+    left, right, column, group = trees[1], trees[2], trees[3], trees[5]
+    parent, length = np.full(len(left), -1), np.zeros(len(left), dtype=np.int64)
+    n_leaves, total = 0, 0
+    for node in range(len(left)):  # parents come before their children
+        if left[node] >= 0:
+            parent[left[node]] = parent[right[node]] = node
+            length[left[node]] = length[right[node]] = length[node] + 1
+        else:
+            n_leaves += 1
+            total += length[node]
+    starts, widths = np.zeros(n_leaves + 1, dtype=np.int64), np.zeros(n_leaves, dtype=np.int64)
+    path, place = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
+    to_left, features = np.zeros(total, dtype=np.bool_), np.zeros((n_leaves, deep), dtype=np.int64)
+    leaf, at = 0, 0
+    for node in range(len(left)):
+        if left[node] >= 0:
+            continue
+        features[leaf, 0], below, d = node, node, 0
+        while parent[below] >= 0:
+            above = parent[below]
+            i, r = group[column[above]], 0
+            while r < d and features[leaf, 1 + r] != i:
+                r += 1
+            if r == d:
+                features[leaf, 1 + d] = i
+                d += 1
+            path[at], to_left[at], place[at] = above, left[above] == below, r
+            at += 1
+            below = above
+        widths[leaf] = d
+        leaf += 1
+        starts[leaf] = at
+    return starts, path, to_left, place, widths, features
 
 
 @compiled

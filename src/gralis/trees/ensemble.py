@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -127,10 +127,10 @@ class TreeEnsemble:
     @cached_property
     def depth(self) -> int:
         """The largest number of comparisons on a path."""
-        depth = np.zeros(self.n_nodes, dtype=np.int64)
-        for node in np.flatnonzero(self.left >= 0):  # parents come before their children
-            depth[self.left[node]] = depth[self.right[node]] = depth[node] + 1
-        return int(depth.max(initial=0))
+        depth, nodes = 0, self.roots
+        while len(nodes := nodes[self.left[nodes] >= 0]):
+            nodes, depth = np.concatenate([self.left[nodes], self.right[nodes]]), depth + 1
+        return depth
 
     @cached_property
     def zero_is_missing(self) -> NDArray[np.bool_]:
@@ -181,7 +181,7 @@ class TreeEnsemble:
     def outputs(self, numbers: Array) -> Array:
         """The raw outputs of encoded rows, (n_rows, n_outputs)."""
         total = np.tile(self.base, (len(numbers), 1))
-        for part in self.blocks():
+        for part in self.blocks:
             step = max(1, _CELLS // max(part.n_nodes, 1))
             for start in range(0, len(numbers), step):
                 rows = slice(start, start + step)
@@ -262,16 +262,17 @@ class TreeEnsemble:
         same: dict[str, Any] = {name: getattr(self, name)[nodes] for name in _NODE_ARRAYS if name not in moved}
         return replace(self, roots=roots, tree_weights=self.tree_weights[numbers], **moved, **same)
 
-    def blocks(self) -> Iterator[TreeEnsemble]:
+    @cached_property
+    def blocks(self) -> tuple[TreeEnsemble, ...]:
         """The same trees in parts of some thousand nodes, or of one tree if it is larger."""
-        ends, first = np.append(self.roots, self.n_nodes), 0
+        ends, first, parts = np.append(self.roots, self.n_nodes), 0, []
         if self.n_nodes <= _BLOCK:
-            yield self
-            return
+            return (self,)
         while first < self.n_trees:
             last = max(first + 1, int(np.searchsorted(ends, ends[first] + _BLOCK, side="right")) - 1)
-            yield self.trees(np.arange(first, last))
+            parts.append(self.trees(np.arange(first, last)))
             first = last
+        return tuple(parts)
 
     def __post_init__(self) -> None:
         inner = self.left >= 0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.kernels import Kernel
-from gralis.trees.along_rays import add_pair, product_factors
+from gralis.trees.along_rays import add_row
 from gralis.trees.compiled import has_numba
 from gralis.trees.ensemble import TreeEnsemble
 from gralis.trees.leaf_by_leaf import block_phi
@@ -52,10 +51,10 @@ def phi_of_rows(
     """
     weights = np.full(len(baselines), 1 / len(baselines)) if baseline_weights is None else baseline_weights
     total = np.zeros((len(rows), trees.n_outputs, trees.n_features))
-    parts = [(part, part.directions(baselines)) for part in trees.blocks()] if _small(trees, baselines) else None
+    parts = [(part, part.directions(baselines)) for part in trees.blocks] if _small(trees, baselines) else None
     for number, x in enumerate(rows):
         laws = pair_laws(kernel, trees.squared_distance(x, baselines), trees.depth)
-        for part, left_z in parts or ((part, part.directions(baselines)) for part in trees.blocks()):
+        for part, left_z in parts or ((part, part.directions(baselines)) for part in trees.blocks):
             total[number] += _block(part, left_z, x, baselines, laws, weights)
             if progress is not None:
                 progress(part.n_trees)
@@ -65,7 +64,7 @@ def phi_of_rows(
 def phi_of_laws(trees: TreeEnsemble, x: Array, baselines: Array, laws: PairLaws, weights: Array) -> Array:
     """phi of one row under given laws, (n_outputs, n_features)."""
     total = np.zeros((trees.n_outputs, trees.n_features))
-    for part in trees.blocks():
+    for part in trees.blocks:
         total += _block(part, part.directions(baselines), x, baselines, laws, weights)
     return total
 
@@ -84,27 +83,8 @@ def _block(
     if not has_numba():
         return block_phi(trees, left_x, left_z, x, baselines, jumps, laws, weights)
     total = np.zeros((trees.n_outputs, trees.n_features))
-    one = np.zeros_like(total)
     arrays = (trees.roots, trees.left, trees.right, trees.column, trees.threshold, trees.groups, trees.effective)
-    law, ties, stack, scratch = _working_space(trees, laws)
-    for number, z in enumerate(baselines):
-        if laws.by_product:
-            product_factors(laws.p[number], laws.nodes, laws.weights, *law[:6])
-        one[:] = 0.0
-        add_pair(arrays, x, z, left_x, left_z[number], jumps[number], law, ties, stack, scratch, one)
-        total += weights[number] * one
+    deep, law = trees.depth + 2, (laws.p, laws.nodes, laws.weights)
+    tables = np.stack([laws.table, moments(len(laws.table) - 1)])
+    add_row(arrays, x, baselines, left_x, left_z, jumps, weights, law, tables, tie_nodes(deep), deep, total)
     return total
-
-
-def _working_space(trees: TreeEnsemble, laws: PairLaws) -> tuple[Any, ...]:
-    """The arrays in which the compiled loops work."""
-    n, m, deep = trees.n_features, len(laws.nodes), trees.depth + 2
-    by_feature = n if m else 1
-    factors = (np.zeros((by_feature, m)), np.zeros((by_feature, m)), np.zeros(m), np.zeros(m))
-    law = (*factors, np.zeros(by_feature), np.zeros(by_feature), (laws.table, moments(deep)))
-    stack = (
-        *(np.zeros(deep, dtype=np.int64), np.zeros(deep, dtype=np.int64), np.zeros((deep, deep), dtype=np.int64)),
-        *(np.zeros((deep, deep)), np.zeros((deep, deep)), np.zeros((deep, m))),
-    )
-    scratch = (*(np.zeros(deep, dtype=np.int64) for _ in range(4)), np.zeros(m))
-    return law, tie_nodes(deep), stack, scratch

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array
-from gralis.trees.coalition_sums import add_singles, add_tables, add_two, pattern_tables
+from gralis.trees.coalition_sums import add_singles, add_tables, add_two, leaf_paths, pattern_tables
 from gralis.trees.compiled import has_numba
 from gralis.trees.ensemble import TreeEnsemble
-from gralis.trees.leaf_by_leaf import paths
 
 __all__ = ["IndexWeight", "pairs_of_row", "shapley_weight", "singles_of_rows", "sum_of_values"]
 
@@ -64,7 +63,7 @@ def singles_of_rows(
     weights = np.full(len(baselines), 1 / len(baselines)) if baseline_weights is None else baseline_weights
     out = np.zeros((len(rows), trees.n_outputs, trees.n_features))
     tables = _single_tables(weight, trees.depth)
-    for part in trees.blocks():
+    for part in trees.blocks:
         left_z, arrays = part.directions(baselines), _arrays(part)
         leaves, features = _leaves(part)
         by_tables = has_numba() and len(rows) > 1 and leaves[4].max(initial=0) <= _MOST_BITS
@@ -94,7 +93,7 @@ def sum_of_values(trees: TreeEnsemble, x: Array, baselines: Array, weights: Arra
         for b in range(deep - a):
             of_all[a, b] = float(shapley_weight(a + b, 1, a - 1)) if a else -sum(1 / k for k in range(1, b + 1))
     nothing, total = np.zeros((deep, deep)), np.zeros(trees.n_outputs)
-    for part in trees.blocks():
+    for part in trees.blocks:
         tables = (nothing, nothing, of_all)
         total += _singles(part, part.directions(x[None])[0], part.directions(baselines), weights, tables)[1]
     return total
@@ -109,7 +108,7 @@ def pairs_of_row(trees: TreeEnsemble, x: Array, baselines: Array, weight: IndexW
             for b in range(of_z, deep - a):
                 tables[of_z, a, b] = (-1) ** of_z * float(weight(a + b, 2, a - 2 + of_z))
     out = np.zeros((trees.n_outputs, trees.n_features, trees.n_features))
-    for part in trees.blocks():
+    for part in trees.blocks:
         left_x, left_z, arrays = part.directions(x[None])[0], part.directions(baselines), _arrays(part)
         stack = _stack(part)
         for share, of_baseline in zip(weights, left_z, strict=True):
@@ -155,21 +154,7 @@ def _stack(trees: TreeEnsemble) -> tuple[Any, ...]:
 
 def _leaves(trees: TreeEnsemble) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
     """The paths of all leaves in arrays, and for each leaf its node and its features."""
-    starts, path, to_left, place, widths, listed = [0], [], [], [], [], []
-    for found in paths(trees):
-        groups = trees.groups[trees.column[found.nodes]]
-        own = np.unique(groups)
-        path += found.nodes.tolist()
-        to_left += found.to_left.tolist()
-        place += np.searchsorted(own, groups).tolist()
-        starts.append(len(path))
-        widths.append(len(own))
-        listed.append([found.leaf, *own.tolist()])
-    sizes = [width << width if width <= _MOST_BITS else 0 for width in widths]
-    offsets = np.cumsum([0, *sizes])
-    features = np.zeros((len(listed), max(map(len, listed), default=1)), dtype=np.int64)
-    for number, row in enumerate(listed):
-        features[number, : len(row)] = row
-    whole = [np.array(part, dtype=np.int64) for part in (starts, path, place, widths)]
-    sides = np.array(to_left, dtype=bool)
-    return (whole[0], whole[1], sides, whole[2], whole[3], offsets[:-1], int(offsets[-1])), features
+    starts, path, to_left, place, widths, features = leaf_paths(_arrays(trees), trees.depth + 1)
+    sizes = np.where(widths <= _MOST_BITS, widths << np.minimum(widths, _MOST_BITS), 0)
+    offsets = np.append(0, np.cumsum(sizes))
+    return (starts, path, to_left, place, widths, offsets[:-1], int(offsets[-1])), features

@@ -22,6 +22,7 @@ from gralis.laws import ProductLaw, SizeLaw
 __all__ = ["PairLaws", "legendre", "moments", "pair_laws", "size_table", "tie_nodes"]
 
 _STEP = 8  # numbers of nodes are multiples of it
+_LEAST_LOG = -650.0  # so that 1 / (p Z) stays finite; a smaller p changes nothing above rounding
 _PER_RATE, _EXTRA = 0.6, 16  # nodes that integrate exp(-rate u) to rounding
 
 
@@ -62,7 +63,7 @@ def pair_laws(kernel: Kernel, squared_distance: Array, depth: int) -> PairLaws:
             f"The kernel {kernel} is neither a product over features nor a function of the size, so the sum over trees "
             f"has no closed form; use Uniform(), Gaussian(sigma) or SizeKernel(fn), or explain with plan='exhaustive'."
         )
-    p = np.exp(np.stack([law.log_p for law in laws]))  # type: ignore[attr-defined]
+    p = np.exp(np.maximum(np.stack([law.log_p for law in laws]), _LEAST_LOG))  # type: ignore[attr-defined]
     moving = (p < 1).sum(1).max()
     rate = (1 - p).sum(1).max()
     count = min((moving + 1) // 2 + 1, _PER_RATE * rate + depth / 2 + _EXTRA)
@@ -99,14 +100,16 @@ def legendre(count: int) -> tuple[Array, Array]:
     return (nodes + 1) / 2, weights / 2
 
 
-def tie_nodes(most: int) -> tuple[Array, Array]:
-    """Row k holds the k Gauss-Legendre nodes and weights on [0, 1], for k = 1 .. most."""
-    nodes, weights = np.zeros((most + 1, most + 1)), np.zeros((most + 1, most + 1))
+@lru_cache(maxsize=64)
+def tie_nodes(most: int) -> Array:
+    """Row k holds the k Gauss-Legendre nodes on [0, 1] in the first table and their weights in the second."""
+    ties = np.zeros((2, most + 1, most + 1))
     for k in range(1, most + 1):
-        nodes[k, :k], weights[k, :k] = legendre(k)
-    return nodes, weights
+        ties[0, k, :k], ties[1, k, :k] = legendre(k)
+    return ties
 
 
+@lru_cache(maxsize=64)
 def moments(most: int) -> Array:
     """The integral of t^i (1 - t)^j over [0, 1] = 1 / ((i + j + 1) C(i + j, i)), for i, j = 0 .. most."""
     return np.array([[1 / ((i + j + 1) * comb(i + j, i)) for j in range(most + 1)] for i in range(most + 1)])
