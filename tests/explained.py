@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -89,11 +88,6 @@ def same_rows(a: Any, b: Any, n_rays: int, n_points: int) -> bool:
     columns = [(name, n_rays) for name in ("masks", "log_rate", "replicate", "baseline", "owner", "value")]
     columns += [(name, n_points) for name in ("ray", "node", "place", "stretch", "weight", "gradient")]
     return all(np.array_equal(getattr(a, c)[:k], getattr(b, c)[:k], equal_nan=c == "value") for c, k in columns)
-
-
-def slow(z: torch.Tensor) -> torch.Tensor:
-    time.sleep(0.005)
-    return smooth(z)
 
 
 class Interrupted(torch.nn.Module):

@@ -237,7 +237,7 @@ def test_orders_follow_from_the_seed(tmp_path) -> None:
 
 
 def test_orders_in_a_folded_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gralis.run._KEEP_BYTES", 0)
+    monkeypatch.setattr("gralis.run.settings._KEEP_BYTES", 0)
     ones = torch.ones(10, dtype=torch.float64)
     options = {"features": all_discrete(10), "kernel": gralis.Uniform(), "budget": 240}
     found = [explain(vote, ones, seed=seed, **options) for seed in range(16)]

@@ -12,6 +12,7 @@ import torch
 import gralis
 import gralis.kernels.stored
 import gralis.plans.registry
+from artificial_clock import ArtificialClock
 from gralis import targets
 from gralis.errors import GralisError
 
@@ -104,8 +105,11 @@ def test_what_was_extended_or_weighed_again_is_taken_through_the_same_steps(tmp_
     assert gralis.replay(saved(midpoints.with_nodes(3), tmp_path), network()).same
 
 
-def test_a_stopped_run_is_evaluated_on_its_own_rays(tmp_path) -> None:
-    explanation = gralis.explain(network(), X, target=1, budget=400, max_seconds=1e-6)
+def test_a_stopped_run_is_evaluated_on_its_own_rays(tmp_path, monkeypatch) -> None:
+    clock, net = ArtificialClock(monkeypatch), network()
+    handle = net.register_forward_pre_hook(lambda module, points: setattr(clock, "seconds", clock.seconds + 1.0))
+    explanation = gralis.explain(net, X, target=1, budget=400, max_seconds=40.0, batch_size=8)
+    handle.remove()
     assert not explanation.complete
     loaded = saved(explanation, tmp_path)
     found = gralis.replay(loaded, network())

@@ -16,6 +16,9 @@ from gralis.rays.quadrature import NAMES as QUADRATURES
 
 Value = TypeVar("Value")
 
+#: The gradients of a run whose budget the user left open.
+DEFAULT_BUDGET = 1024
+
 
 class Choices(TypedDict, total=False):
     """The options of `explain` that other functions (cost, compare, explain_batch, multiscale, ...) pass on to it."""
@@ -24,7 +27,7 @@ class Choices(TypedDict, total=False):
     features: object
     kernel: object
     plan: str | Plan
-    budget: int | None
+    budget: int | Literal["auto"] | None
     tolerance: float | None
     level: float
     quadrature: str | None
@@ -45,7 +48,11 @@ class Choices(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """The checked options of `explain` that are not about the problem itself."""
+    """The checked options of `explain` that are not about the problem itself.
+
+    `automatic` says that the user left the budget open, so that a run may choose a smaller one for a slow model;
+    `paced` says that it did.
+    """
 
     budget: int | None
     tolerance: float | None
@@ -60,16 +67,18 @@ class Options:
     batch_size: int | None
     max_memory: int | None
     on_interrupt: Literal["raise", "return"]
+    automatic: bool = False
+    paced: bool = False
 
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Options:
         """The options after all checks. A bad option raises an error that says what is allowed."""
         budget, tolerance, batch_size = given["budget"], given["tolerance"], given["batch_size"]
-        progress = given["progress"]
+        progress, automatic = given["progress"], isinstance(budget, str) and budget == "auto"
         if progress is not None and not isinstance(progress, bool) and not callable(progress):
             raise bad("progress", "explain", "None, True, False or a function of (done, total)", repr(progress))
         return cls(
-            budget=_optional(whole, budget, "budget", 1),
+            budget=DEFAULT_BUDGET if automatic else _optional(whole, budget, "budget", 1),
             tolerance=_optional(positive, tolerance, "tolerance"),
             level=probability(given["level"], "level", "explain"),
             quadrature=one_of(given["quadrature"], (None, *QUADRATURES), "quadrature", "explain"),
@@ -82,6 +91,7 @@ class Options:
             batch_size=None if batch_size == "auto" else whole(batch_size, "batch_size", 1),
             max_memory=_optional(whole, given["max_memory"], "max_memory", 1),
             on_interrupt=one_of(given["on_interrupt"], ("raise", "return"), "on_interrupt", "explain"),
+            automatic=automatic,
         )
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gralis
-import gralis.run
-from explained import Counting, Interrupted, easy, slow, smooth, spread, truth
+from artificial_clock import ArtificialClock, Timed
+from explained import Counting, Interrupted, easy, smooth, spread, truth
 from gralis import Gaussian, GralisError, SizeKernel, Uniform
 from gralis.ledger import FoldedLedger
 
@@ -15,7 +15,7 @@ from gralis.ledger import FoldedLedger
 @pytest.fixture
 def folding(monkeypatch):
     """Every ledger that can be folded is."""
-    monkeypatch.setattr(gralis.run, "_KEEP_BYTES", 0)
+    monkeypatch.setattr("gralis.run.settings._KEEP_BYTES", 0)
 
 
 @pytest.mark.parametrize("plan", ["shared", "independent"])
@@ -76,12 +76,14 @@ def test_a_folded_ledger_gives_the_same_at_any_batch_size_and_can_be_extended():
 
 
 @pytest.mark.usefixtures("folding")
-def test_a_folded_run_stops_at_its_tolerance_or_time():
+def test_a_folded_run_stops_at_its_tolerance_or_time(monkeypatch):
     easily = gralis.explain(easy, spread(14), budget=20_000, tolerance=0.05)
     assert isinstance(easily.ledger, FoldedLedger)
     assert easily.reached is True
     assert easily.cost.n_gradients < 10_000
-    late = gralis.explain(slow, spread(12), budget=30_000, max_seconds=0.3, batch_size=32)
+    late = gralis.explain(
+        Timed(ArtificialClock(monkeypatch), 0.01, 0.02), spread(12), budget=30_000, max_seconds=20.0, batch_size=32
+    )
     assert late.complete is False
     assert np.isfinite(late.values).all()
     partial = gralis.explain(

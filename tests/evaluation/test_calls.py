@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from gralis import ModelError
 from gralis.canonical import gradcam_lin, integrated_gradients
 from gralis.evaluation.calls import ModelCalls
 from gralis.evaluation.evaluator import Evaluator
+from gralis.evaluation.memory import Weighing
 from gralis.evaluation.point_sequences import GivenPoints
 from gralis.models import Model, OutputModel, Points
 from gralis.models.outputs import TargetedModel
@@ -42,13 +45,13 @@ class Noted:
 def test_values_and_gradients_come_in_order_and_are_counted() -> None:
     model, reported = Noted(), []
     calls = calls_of(model, batch_size=8)
-    calls.progress = reported.append
+    calls.progress = lambda n_gradients, n_forwards: reported.append((n_gradients, n_forwards))
     assert calls.values(GivenPoints(POINTS))[:, 0] == pytest.approx((POINTS**2).sum(1).numpy())
     batches = list(calls.gradients(GivenPoints(POINTS)))
     assert [batch.part for batch in batches] == [slice(0, 8), slice(8, 16), slice(16, 20)]
     assert np.concatenate([batch.rows[0] for batch in batches]) == pytest.approx(2 * POINTS.numpy())
     assert model.sizes == [8, 8, 4, 8, 8, 4]
-    assert reported == [0, 0, 0, 8, 8, 4]
+    assert reported == [(0, 8), (0, 8), (0, 4), (8, 0), (8, 0), (4, 0)]
     assert (calls.cost.n_forwards, calls.cost.n_gradients, calls.cost.n_batches) == (20, 20, 6)
     assert calls.cost.batch_size == 8
 
@@ -104,12 +107,66 @@ def test_the_session_is_restored_when_the_reader_fails() -> None:
     assert all(parameter.requires_grad for parameter in network.parameters())
 
 
-def test_memory_of_one_batch_is_limited() -> None:
-    model = Noted()
-    rows = list(calls_of(model, max_memory=6 * 24 * 5).gradients(GivenPoints(POINTS)))
-    assert model.sizes[0] == 5  # six copies of a point of 24 bytes
-    assert max(model.sizes) == 5
-    assert sum(batch.part.stop - batch.part.start for batch in rows) == 20
+class Heavy:
+    """sum of squares, through a temporary of `n_numbers` float64 numbers for each row; notes the sizes."""
+
+    def __init__(self, n_numbers: int) -> None:
+        self.n_numbers, self.sizes = n_numbers, []
+
+    def __call__(self, z: Tensor) -> Tensor:
+        self.sizes.append(len(z))
+        with torch.no_grad():
+            temporary = torch.zeros(len(z), self.n_numbers, dtype=torch.float64) + 1.0
+        return (z**2).sum(1) + 0.0 * temporary[:, 0]
+
+
+@pytest.mark.parametrize("batch_size", [None, 16])
+@pytest.mark.parametrize("kind", ["values", "gradients"])
+def test_a_memory_limit_holds_from_the_first_point_on(kind: str, batch_size: int | None) -> None:
+    """Two temporaries of 8 MB are alive at once for every row, so that 100 MB have room for about six rows."""
+    model = Heavy(1_000_000)
+    calls = calls_of(model, batch_size=batch_size, max_memory=100_000_000)
+    points = GivenPoints(POINTS.repeat(3, 1))
+    found = calls.values(points) if kind == "values" else list(calls.gradients(points))
+    assert len(found)
+    assert model.sizes[0] == 1
+    assert 3 <= max(model.sizes) <= 6
+    assert sum(model.sizes) == 60
+    assert 16_000_000 <= calls.cost.bytes_per_point < 30_000_000
+
+
+@pytest.mark.parametrize("kind", ["values", "gradients"])
+def test_a_limit_below_one_point_is_refused_with_what_it_takes(kind: str) -> None:
+    model = Heavy(1_000_000)
+    calls = calls_of(model, max_memory=10_000_000)
+    with pytest.raises(gralis.GralisError, match="'max_memory' parameter of explain must be at least") as caught:
+        getattr(calls, kind)(GivenPoints(POINTS)) if kind == "values" else list(calls.gradients(GivenPoints(POINTS)))
+    named = int(re.search(r"at least (\d+) bytes", str(caught.value))[1])  # type: ignore[index]
+    assert 16_000_000 <= named < 30_000_000
+    assert max(model.sizes) == 1
+
+
+def test_what_a_library_holds_outside_torch_is_weighed_too() -> None:
+    sizes = []
+
+    def box(z: np.ndarray) -> np.ndarray:
+        sizes.append(len(z))
+        return np.ones((len(z), 2_000_000)).sum(1) + z.sum(1)
+
+    calls = calls_of(gralis.models.blackbox(box), max_memory=160_000_000)
+    calls.values(GivenPoints(POINTS.repeat(4, 1)))
+    assert sizes[0] == 1
+    assert 4 <= max(sizes) <= 10
+
+
+def test_tensors_that_are_freed_make_room_again() -> None:
+    with Weighing() as weighing:
+        for _ in range(5):
+            torch.zeros(1000, dtype=torch.float64).add_(1)
+        kept = torch.zeros(3000, dtype=torch.float64)
+        view = kept[:5].reshape(-1)
+    assert weighing.bytes == 24_000
+    assert len(view) == 5
 
 
 def test_not_a_number_is_reported_where_it_appears_first() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Unpack
@@ -16,17 +15,16 @@ from gralis.certificates import Beforehand, Certificate, Smoothness, bernstein
 from gralis.certificates.promise import Promise
 from gralis.errors import GralisError
 from gralis.evaluation.evaluator import Evaluator
-from gralis.evaluation.function_probe import PROBE_FORWARDS
+from gralis.evaluation.speed import Speed
 from gralis.ledger import Ledger
 from gralis.notebook import InNotebooks
 from gralis.options import Choices
 from gralis.plans import RayRequest, Schedule
-from gralis.plans.ray_walk import WALK_FORWARDS
-from gralis.rays.discrete import n_jump_points
 from gralis.run import Run
 from gralis.targets import Target, Targets
 
 _PAPER_NODES = 10
+_SLOPE_POINTS = 16
 _MOST_POINTS = 256  # that the estimate evaluates to see what a plan would decide
 
 
@@ -39,9 +37,9 @@ class CostEstimate(InNotebooks):
     n_rays, n_gradients, n_forwards : int
         The numbers of rays, gradients and forwards.
     bytes : int
-        The memory for the ledger and one batch.
+        The memory for the ledger and one batch, as it was measured.
     seconds : float
-        The time, from a probe of a few points.
+        The time of the model, from batches of several sizes, and of the fits.
     certificate : Beforehand or None
         The certificate before the run: what the paper's bounds (plan="permutation") and Bernstein's
         (plan="independent") promise for as many gradients, and `needed(epsilon)`, the m and k that an epsilon takes.
@@ -104,9 +102,12 @@ def cost(
 
 
 def _estimate(run: Run, bound: tuple[Array, bool] | None, smoothness: Smoothness) -> CostEstimate:
-    """The counts of the settled plan, and the seconds and the largest gradients of a probe of a few points."""
-    n, evaluator = run.problem.n_features, Evaluator(run.problems, batch_size=run.options.batch_size)
-
+    """The counts of the settled plan, and what a probe of a few points says about time, memory and gradients."""
+    n, options = run.problem.n_features, run.options
+    size, most = options.batch_size, options.max_memory
+    speed = Speed.measured(run.problems, gradients=not run.plan.counts_forwards, batch_size=size, max_memory=most)
+    run.set_pace(speed.forward)
+    evaluator = Evaluator(run.problems, batch_size=size, max_memory=most)
     looks: list[RayRequest] = []
 
     def look(request: RayRequest) -> tuple[Ledger, ...]:
@@ -117,46 +118,35 @@ def _estimate(run: Run, bound: tuple[Array, bool] | None, smoothness: Smoothness
         return (Ledger.record(request, np.zeros((request.n_points, n)), np.full(request.n_rays, np.nan)),)
 
     with evaluator.session():
-        evaluator.endpoints()
-        schedule = run.plan.settle(replace(run.task, along=None), look)
-    taught = sum(part.n_points for part in schedule.pilot)
-    n_rays = schedule.n_rays + sum(part.n_rays for part in schedule.pilot)
-    values = run.task.with_values or schedule.rule is None
-    probing = 0 if run.plan.counts_forwards else PROBE_FORWARDS
-    n_forwards = (
-        probing
-        + 1
-        + run.problem.baselines.n_baselines
-        + (n_rays + n if values else 0)
-        + _jump_points(run, schedule)
-        + (WALK_FORWARDS if schedule.learns_density and run.task.along is not None else 0)
-    )
-    n_gradients = 0 if run.problem.features.discrete.all() else (schedule.n_gradients + taught) * run.n_targets
-    rng = np.random.default_rng(0)
-    masks = rng.random((16, n)) < 0.5
-    masks[0] = True  # the probe sees every feature
-    probe = RayRequest.of(masks, np.zeros(16), 0, rng.random((16, 1)), np.ones((16, 1))).in_orders(np.arange(16))
-    slope = np.zeros(n)
-    with evaluator.session():
-        began = time.perf_counter()
         f_x, f_baselines = evaluator.endpoints()
-        forward = (time.perf_counter() - began) / (1 + run.problem.baselines.n_baselines)
-        gradient = 0.0
-        if n_gradients:
-            began = time.perf_counter()
-            for _, points, rows in evaluator.gradient_batches(probe):
-                slope = np.maximum(slope, np.where(masks[points], np.abs(rows), 0.0).max(0))
-            gradient = (time.perf_counter() - began) / (probe.n_points * run.n_targets)
+        schedule = run.plan.settle(replace(run.task, along=None), look)
+        slope = _slope(evaluator, n) if schedule.rule is not None else np.zeros(n)
+    work = run.work(schedule)
+    n_gradients = work.n_points * run.n_targets
     kept = 0 if run.folded else 9 * n * n_gradients
-    memory = kept + evaluator.cost.bytes_per_point * max(evaluator.cost.batch_size, 1)
-    seconds = n_gradients * gradient + n_forwards * forward
+    seconds = work.seconds(speed.forward, speed.point)
+    if not run.folded:
+        seconds += run.seconds_of_fits(schedule)
     certificate = None
     drawn = not schedule.enumerates and schedule.estimator.no_certificate is None
     if schedule.rule is not None and drawn and not run.folded:
         difference = abs(f_x[0] - run.problem.baselines.weights @ f_baselines[0]) if len(f_x) == 1 else np.nan
         promise = _promise(run, bound or (slope, True), smoothness, float(difference))
-        certificate = _certificate(promise, schedule, schedule.n_gradients + taught)
-    return CostEstimate(n_rays, n_gradients, n_forwards, memory, seconds, certificate)
+        certificate = _certificate(promise, schedule, work.n_points)
+    return CostEstimate(work.n_rays, n_gradients, work.n_forwards, kept + speed.bytes, seconds, certificate)
+
+
+def _slope(evaluator: Evaluator, n: int) -> Array:
+    """The largest gradients at a few points, for the certificate before the run."""
+    rng = np.random.default_rng(0)
+    masks = rng.random((_SLOPE_POINTS, n)) < 0.5
+    masks[0] = True  # the probe sees every feature
+    nodes = rng.random((_SLOPE_POINTS, 1))
+    probe = RayRequest.of(masks, np.zeros(_SLOPE_POINTS), 0, nodes, np.ones_like(nodes))
+    slope = np.zeros(n)
+    for _, points, rows in evaluator.gradient_batches(probe.in_orders(np.arange(_SLOPE_POINTS))):
+        slope = np.maximum(slope, np.where(masks[points], np.abs(rows), 0.0).max(0))
+    return slope
 
 
 def _promise(run: Run, bound: tuple[Array, bool], smoothness: Smoothness, difference: float) -> Promise:
@@ -197,17 +187,3 @@ def _if_possible(make: Callable[[], Certificate]) -> Certificate | None:
         return make()
     except GralisError:
         return None
-
-
-def _jump_points(run: Run, schedule: Schedule) -> int:
-    """The forwards half-way along the rays at which discrete features jump, those of the pilot among them."""
-    discrete = run.problem.features.discrete
-    if not discrete.any() or schedule.rule is None:
-        return 0
-    requests: list[RayRequest | Ledger] = [*schedule.pilot[:1]]
-    requests += [schedule.replicate(number) for number in range(schedule.n_replicates)]
-    masks = np.concatenate([rays.masks for rays in requests])
-    replicate = np.concatenate([rays.replicate for rays in requests])
-    n_points = int(n_jump_points(masks, discrete, run.orders(replicate)).sum())
-    distinct: int = 2 ** min(run.problem.n_features, 60) * run.problem.baselines.n_baselines
-    return min(n_points, distinct)

@@ -11,13 +11,16 @@ import torch
 from gralis.api.tree_run import TreeRun, trees_behind
 from gralis.errors import bad
 from gralis.kernels import Gaussian, Kernel, as_kernel
-from gralis.options import Choices, Options
+from gralis.options import DEFAULT_BUDGET, Choices, Options
 from gralis.plans import Plan, as_plan
 from gralis.problem import Problem
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.run import Run
 from gralis.targets import Target, Targets
+
+#: Only these adapt the default budget to the speed of the model. What many inputs cost must not depend on it.
+_PACED = ("explain", "cost")
 
 __all__ = ["about", "begin", "complete", "explain", "prepare"]
 
@@ -37,7 +40,7 @@ def explain(
     features: object = None,
     kernel: object = Gaussian(0.75),
     plan: str | Plan = "shared",
-    budget: int | None = 1024,
+    budget: int | Literal["auto"] | None = "auto",
     tolerance: float | None = None,
     level: float = 0.95,
     quadrature: str | None = None,
@@ -94,9 +97,11 @@ def explain(
         Which rays to evaluate: "shared", "exhaustive", "permutation", "independent", "endpoint", "values", or a plan
         from `gralis.plans`. A model without gradients has no rays: in place of "shared" it gets "values", which gives
         Shapley values from predictions alone.
-    budget : int or None, default=1024
+    budget : int, "auto" or None, default="auto"
         The largest number of gradients, including the pilot, all replicates and all baselines. Plans without
-        gradients count forwards. None lets the plan take what it needs.
+        gradients count forwards. "auto" takes 1024. If these would take more than a minute, the run stops as soon as
+        every half-width is 5% of |F(x) - F(x')|, or after 60 seconds, and the result says how to go on. None lets the
+        plan take what it needs.
     tolerance : float, optional
         Stop as soon as every simultaneous half-width at `level` is at most max(atol, tolerance * |F(x) - F(x')|).
     level : float, default=0.95
@@ -117,20 +122,22 @@ def explain(
     atol : float, default=0.0
         A half-width that is small enough whatever F(x) - F(x') is; see `tolerance`.
     max_seconds : float, optional
-        Stop after this time and return the result so far.
+        Begin no further batch after this time and return the result so far. A time in which not even two replicates
+        can be evaluated raises an error that says which time would suffice.
     seed : int or None, default=0
         The seed of every random choice. None draws a fresh seed, which the result stores.
     batch_size : int or "auto", default="auto"
         The number of points in one call of the model. "auto" measures which size is fastest.
     max_memory : int, optional
-        The number of bytes that one batch may take. By default half of the free memory.
+        The number of bytes that one batch may hold at once. Batches are weighed from the first point on. A limit below
+        what one point takes raises an error that says how much that is. By default half of the free memory.
     device : torch.device or str, optional
         Where a torch model runs. By default where its parameters are.
     dtype : torch.dtype, optional
         The type in which points are evaluated. By default that of the model, or of x.
     progress : bool or callable, optional
-        True shows a progress bar, False none, None a bar if standard error is a terminal. A callable gets
-        (gradients done, gradients in all) after every batch.
+        True shows a progress bar, False none. None shows one after two seconds, on a terminal or in a notebook. A
+        callable gets (gradients done, gradients in all) after every batch, or forwards if the plan has no gradients.
     on_interrupt : {"raise", "return"}, default="raise"
         What Ctrl-C does: raise KeyboardInterrupt, or return the result so far.
 
@@ -187,7 +194,10 @@ def complete(options: Mapping[str, Any], owner: str) -> dict[str, Any]:
     unknown = set(options) - set(defaults)
     if unknown:
         raise bad(sorted(unknown)[0], owner, f"one of {', '.join(sorted(defaults))}", "an unknown name")
-    return {**defaults, **options}
+    completed = {**defaults, **options}
+    if completed["budget"] == "auto" and owner not in _PACED:
+        completed["budget"] = DEFAULT_BUDGET
+    return completed
 
 
 def about(options: Mapping[str, Any]) -> dict[str, Any]:

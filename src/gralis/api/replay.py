@@ -24,11 +24,11 @@ from gralis.plans.registry import make as make_plan
 from gralis.problem import Problem
 from gralis.results.explanation import Explanation
 from gralis.results.replay import Replay, compared
+from gralis.run import FOREVER
 from gralis.targets import Target
 
 __all__ = ["replay"]
 
-_FOREVER = 1e9  # seconds: a run with a time limit draws small replicates, and must draw the same again
 _OPTIONS: tuple[str, ...] = ("budget", "tolerance", "atol", "level", "quadrature", "n_nodes", "replicates", "seed")
 _OPTIONS += ("coalition_values", "max_memory", "on_interrupt")
 
@@ -87,7 +87,7 @@ def replay(
         model = model if explanation.table is None else model.at(explanation.table)
     options: dict[str, Any] = {name: saved[name] for name in _OPTIONS}
     options |= {
-        "max_seconds": None if saved["max_seconds"] is None else _FOREVER,
+        "max_seconds": None if saved["max_seconds"] is None else FOREVER,  # the same small replicates
         "batch_size": saved["batch_size"] or "auto",
         "baseline": _baselines(explanation),
         "features": explanation.features,

@@ -10,8 +10,9 @@ import numpy as np
 from gralis.api.tree_problem import TreeProblem, is_margin, outputs_of
 from gralis.errors import GralisError
 from gralis.estimators import TREES, Design, Estimate
+from gralis.evaluation.clock import Stopwatch
 from gralis.evaluation.cost import Cost, peak_bytes
-from gralis.evaluation.progress import Bar, Stopwatch
+from gralis.evaluation.progress import Bar
 from gralis.kernels import Kernel
 from gralis.ledger import TreeLedger
 from gralis.options import Options

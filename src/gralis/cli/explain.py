@@ -45,6 +45,7 @@ _BASELINE = (
 )
 _OUT = "Write NAME.gralis, NAME.png and NAME.html to this folder."
 _LABELS = "A file with the names of the outputs, one on each line."
+_BUDGET = "The largest number of gradients. By default 1024, or a minute if the model is slow."
 _TOLERANCE = "Stop as soon as every half-width is below this share of F(x) - F(x')."
 _PLAN = f"How coalitions are sampled: {', '.join(plans.names())}."
 _Images = Annotated[list[Path] | None, typer.Argument(metavar="IMAGE", help="The pictures.", show_default=False)]
@@ -70,7 +71,7 @@ def explain(
     baseline: Annotated[str | None, method(help=_BASELINE)] = None,
     sigma: options.Sigma = 0.75,
     tolerance: Annotated[float | None, method(help=_TOLERANCE)] = None,
-    budget: Annotated[int, method(help="The largest number of gradients.")] = 1024,
+    budget: Annotated[int | None, method(help=_BUDGET)] = None,
     plan: Annotated[str, method(help=_PLAN, autocompletion=lambda: list(plans.names()))] = "shared",
     layer: Annotated[str | None, method(help="Explain the output of this module instead of the input.")] = None,
     seed: options.Seed = 0,
@@ -107,7 +108,7 @@ def explain(
         options={
             "kernel": Uniform() if sigma == math.inf else Gaussian(sigma),
             "plan": plan,
-            "budget": budget,
+            "budget": "auto" if budget is None else budget,
             "tolerance": tolerance,
             "seed": seed,
             "max_seconds": max_seconds,

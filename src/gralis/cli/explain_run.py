@@ -77,7 +77,8 @@ class ExplainRun:
             files, error = [], str(reason)
             say(error)
         self._finish(explanation, name, chosen, files, error)
-        return BAD if error else NOT_REACHED if explanation.reached is False else DONE
+        missed = explanation.reached is False and self.options["tolerance"] is not None  # the default promises nothing
+        return BAD if error else NOT_REACHED if missed else DONE
 
     def _write(self, explanation: Explanation, name: str, prepared: PreparedInput) -> list[Path]:
         if self.folder is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf, isnan
 from typing import Literal
 
 from gralis.errors import ModelError
@@ -16,6 +17,8 @@ Layout = Literal["contiguous", "channels_last"]
 _FIRST_SIZE = 8
 _LARGEST_SIZE = 8192
 _BRIEF_SECONDS = 0.02  # a batch that takes no longer is doubled at once
+_GROWTH = 4  # a batch is at most this many times larger than one that was weighed
+_WEIGHINGS = 2  # of each size: the first batch may also pay for what a library sets up once
 _LEAST_GAIN = 1.03  # a larger batch is kept if it evaluates this many times more points per second
 
 
@@ -24,7 +27,30 @@ class BatchSizer:
     """Chooses the size and the layout of every batch: fixed, or doubled as long as the points per second improve.
 
     Every trial does real work. A trial is timed on its second batch, because the first one pays for the set-up inside
-    the framework.
+    the framework. With a memory limit, the first batch has one point, and what was weighed limits later ones.
+
+    Attributes
+    ----------
+    size : int
+        The size that was best so far.
+    fixed : bool
+        Whether the user chose the size; it is then only made smaller.
+    layouts : tuple of Layout
+        The layouts to try.
+    limit : int
+        The largest size after a batch ran out of memory.
+    layout : Layout
+        The layout that was best so far.
+    most_seconds : float
+        No batch should take longer.
+    room : int
+        The largest size that the memory limit allows, as far as batches were weighed.
+    bytes_per_point : float
+        The memory that a point needs, from the largest batch that was weighed.
+    seconds_per_point : float
+        The time of a point in the last full batch after the first; NaN before it.
+    largest : int
+        The points in the largest batch so far.
     """
 
     size: int
@@ -32,8 +58,16 @@ class BatchSizer:
     layouts: tuple[Layout, ...] = ("contiguous",)
     limit: int = _LARGEST_SIZE
     layout: Layout = "contiguous"
+    most_seconds: float = inf
+    room: int = _LARGEST_SIZE
+    bytes_per_point: float = 0.0
+    seconds_per_point: float = float("nan")
+    largest: int = 0
     _rates: dict[tuple[Layout, int], list[float]] = field(default_factory=dict)
     _trial: tuple[Layout, int] | None = None
+    _weighed: list[int] = field(default_factory=list)  # the memory of batches of _weighed_size points
+    _weighed_size: int = 0
+    _n_batches: int = 0
 
     @classmethod
     def start(cls, batch_size: int | None, layouts: tuple[Layout, ...]) -> BatchSizer:
@@ -45,13 +79,34 @@ class BatchSizer:
     def next(self) -> tuple[Layout, int]:
         """The layout and the size of the next batch."""
         layout, size = self._trial or (self.layout, self.size)
-        return layout, max(1, min(size, self.limit))
+        return layout, max(1, min(size, self.limit, self.room))
+
+    def unweighed(self, n_points: int) -> bool:
+        """Whether a batch of this size would tell more about the memory that points need."""
+        return n_points > self._weighed_size or (n_points == self._weighed_size and len(self._weighed) < _WEIGHINGS)
+
+    def weigh(self, n_points: int, n_bytes: int, most_bytes: int, *, careful: bool) -> None:
+        """Learn how much memory a batch held. If `careful`, larger batches are tried step by step."""
+        if n_points > self._weighed_size:
+            self._weighed_size, self._weighed = n_points, []
+        self._weighed.append(n_bytes)
+        self.bytes_per_point = min(self._weighed) / n_points
+        self.room = max(1, int(most_bytes / self.bytes_per_point))
+        if careful:
+            self.room = min(self.room, _GROWTH * n_points)
 
     def note(self, layout: Layout, size: int, n_points: int, seconds: float) -> None:
         """Learn from the time of a batch; a last batch with fewer points than `size` teaches nothing."""
+        self._n_batches, self.largest = self._n_batches + 1, max(self.largest, n_points)
+        if self._n_batches > 1 and (n_points == size or isnan(self.seconds_per_point)):
+            self.seconds_per_point = seconds / n_points
+        if seconds > self.most_seconds:
+            self.limit = max(1, int(size * self.most_seconds / seconds))
         if self.fixed or self._trial is None or n_points < size:
             return
-        if seconds < _BRIEF_SECONDS and 2 * size <= min(self.limit, _LARGEST_SIZE):  # mostly the overhead of a call
+        if size < self._trial[1] and self.room > size:  # the trial waits until its memory is known
+            return
+        if seconds < _BRIEF_SECONDS and 2 * size <= self._most:  # mostly the overhead of a call
             self.layout, self.size = layout, size
             self._trial = (layout, 2 * size)
             return
@@ -78,6 +133,11 @@ class BatchSizer:
         self._trial = None if self._trial is None else ("contiguous", self._trial[1])
         return True
 
+    @property
+    def _most(self) -> int:
+        """The largest size that a trial may have."""
+        return min(self.limit, self.room, _LARGEST_SIZE)
+
     def _next_trial(self) -> tuple[Layout, int] | None:
         """First every other layout at the smallest size measured, then doubled sizes; None ends the search."""
         first = min(size for _, size in self._rates)
@@ -87,7 +147,7 @@ class BatchSizer:
         best = max(self._rates, key=lambda trial: self._rates[trial][-1])
         self.layout, self.size = best
         doubled = (best[0], 2 * best[1])
-        if doubled in self._rates or doubled[1] > min(self.limit, _LARGEST_SIZE):
+        if doubled in self._rates or doubled[1] > self._most:
             return None
         smaller = self._rates.get((best[0], best[1] // 2))
         climbing = smaller is None or self._rates[best][-1] > _LEAST_GAIN * smaller[-1]

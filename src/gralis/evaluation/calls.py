@@ -6,34 +6,35 @@ checked here, reduced to the numbers that are needed, and converted to float64.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gralis.arrays import Array
-from gralis.errors import ModelError
+from gralis.errors import ModelError, bad
+from gralis.evaluation import clock
 from gralis.evaluation.batching import BatchSizer, Layout
+from gralis.evaluation.clock import Stopwatch
 from gralis.evaluation.cost import Cost
-from gralis.evaluation.memory import saved_by_autograd, spare_memory
+from gralis.evaluation.memory import Weighing, spare_memory
 from gralis.evaluation.point_sequences import PointSequence
 from gralis.models.failures import report_failure
 from gralis.models.outputs import TargetedModel
-from gralis.models.points import leaves
 from gralis.problem import Problem
 
 __all__ = ["EvaluatedBatch", "ModelCalls", "Progress"]
 
-#: Called after every batch with the number of gradients in it; may raise to stop.
-Progress = Callable[[int], None]
+#: Called after every batch with the numbers of gradients and of forwards in it; may raise to stop.
+Progress = Callable[[int, int], None]
 #: Evaluates the points in a slice: one array of rows for every target.
 _Evaluate = Callable[[PointSequence, slice, Layout], list[Array]]
 
-_COPIES = 6  # of a point that a batch needs besides what autograd saves
+_COPIES = 6  # of a point that a batch needs at least
 _LARGE_IMAGE = 2**14  # numbers in it
 
 
@@ -53,9 +54,10 @@ class EvaluatedBatch:
 class ModelCalls:
     """Calls one model on sequences of points, batch by batch, and counts what that costs.
 
-    `point_bytes` is the size of one point; `max_memory` limits the bytes that one batch may need, by default to half
-    of what is free on the device. If a call of the model fails, it is repeated with fewer points or in another
-    layout. Exceptions of the code that reads the batches are not caught.
+    `point_bytes` is the size of one point; `max_memory` limits the bytes that one batch may hold at once, by default to
+    half of what is free on the device. With such a limit, batches are weighed from the first point on, which is a batch
+    by itself; `weigh` weighs them without a limit too. If a call of the model fails, it is repeated with fewer points
+    or in another layout. Exceptions of the code that reads the batches are not caught.
     """
 
     def __init__(
@@ -67,20 +69,28 @@ class ModelCalls:
         max_memory: int | None = None,
         layouts: tuple[Layout, ...] = ("contiguous",),
         device: torch.device | None = None,
+        weigh: bool = False,
     ) -> None:
         self.model = model
         self.cost = Cost()
-        self.progress: Progress = lambda n_gradients: None
+        self.progress: Progress = lambda n_gradients, n_forwards: None
+        self.watch = Stopwatch(None)
         self.rounding = float(np.finfo(np.float64).eps)  # of the coarsest type in which values were returned
-        self._forwards, self._backwards = (BatchSizer.start(batch_size, layouts) for _ in range(2))
+        self.forwards, self.backwards = (BatchSizer.start(batch_size, layouts) for _ in range(2))
         place = device or getattr(model.model, "device", None) or torch.device("cpu")
+        self._resident = place.type == "cpu"
+        self._limited, self._weighs = max_memory is not None, weigh or max_memory is not None
         self._max_memory = max_memory if max_memory is not None else spare_memory(place)
-        self._measured = False
-        self._limit(_COPIES * point_bytes)
+        for sizer in (self.forwards, self.backwards):
+            sizer.room = 1 if self._limited else max(1, int(self._max_memory // (_COPIES * point_bytes)))
 
     @classmethod
     def of(
-        cls, problems: Sequence[Problem], batch_size: int | None = None, max_memory: int | None = None
+        cls,
+        problems: Sequence[Problem],
+        batch_size: int | None = None,
+        max_memory: int | None = None,
+        weigh: bool = False,
     ) -> ModelCalls:
         """Calls of the model that the problems share."""
         problem = problems[0]
@@ -92,6 +102,7 @@ class ModelCalls:
             max_memory=max_memory,
             layouts=_layouts(problem, search=batch_size is None),
             device=problem.device,
+            weigh=weigh,
         )
 
     def session(self) -> AbstractContextManager[None]:
@@ -101,39 +112,61 @@ class ModelCalls:
     def values(self, points: PointSequence) -> Array:
         """F at every point, (n_points, n_targets): forwards only."""
         values = np.empty((len(points), self.model.n_targets))
-        for batch in self._batches(points, self._values, self._forwards):
+        for batch in self._batches(points, self._values, self.forwards):
             values[batch.part] = np.stack(batch.rows, axis=1)
             self.cost.n_forwards += batch.n_points
             self.cost.n_batches += 1
-            self.progress(0)
+            self.progress(0, batch.n_points)
         return values
 
     def gradients(self, points: PointSequence) -> Iterator[EvaluatedBatch]:
         """The gradients of F, reduced to what the points keep of them, batch by batch."""
-        for batch in self._batches(points, self._gradients, self._backwards):
+        for batch in self._batches(points, self._gradients, self.backwards):
             n_gradients = batch.n_points * self.model.n_targets
             self.cost.n_gradients += n_gradients
             self.cost.n_batches += 1
             self.cost.batch_size, self.cost.layout = max(self.cost.batch_size, batch.n_points), batch.layout
-            self.progress(n_gradients)
+            self.progress(n_gradients, 0)
             yield batch
 
     def _batches(self, points: PointSequence, evaluate: _Evaluate, sizer: BatchSizer) -> Iterator[EvaluatedBatch]:
         """Evaluate all points, each batch until it succeeds or nothing is left to try."""
         start = 0
         while start < len(points):
+            self.watch.check()
             layout, size = sizer.next()
             part = slice(start, min(start + size, len(points)))
-            began = time.perf_counter()
+            began = clock.now()
             try:
-                rows = evaluate(points, part, layout)
+                rows = self._weighed(partial(evaluate, points, part, layout), sizer, part.stop - start)
             except Exception as error:
                 if not sizer.recover(error, layout, part.stop - start):
                     raise
                 continue
+            self._require_room(sizer, part.stop - start)
             yield EvaluatedBatch(part, layout, rows)
-            sizer.note(layout, size, part.stop - start, time.perf_counter() - began)
+            sizer.note(layout, size, part.stop - start, clock.now() - began)
             start = part.stop
+
+    def _weighed(self, evaluate: Callable[[], list[Array]], sizer: BatchSizer, n_points: int) -> list[Array]:
+        """Evaluate a batch. The memory that it holds limits later batches."""
+        first = sizer.bytes_per_point == 0
+        if not (first or (self._weighs and sizer.unweighed(n_points))):
+            return evaluate()
+        with Weighing(self._resident and self._weighs) as weighing:
+            rows = evaluate()
+        sizer.weigh(n_points, max(weighing.bytes, 1), self._max_memory, careful=self._weighs)
+        heaviest = max(self.forwards.bytes_per_point, self.backwards.bytes_per_point)
+        self.cost.bytes_per_point = int(np.ceil(heaviest))
+        return rows
+
+    def _require_room(self, sizer: BatchSizer, n_points: int) -> None:
+        """Refuse a limit that is below what one point takes, once that is certain."""
+        needed = sizer.bytes_per_point
+        if self._limited and n_points == 1 and needed > self._max_memory and not sizer.unweighed(1):
+            kind = "gradient" if sizer is self.backwards else "value"
+            allowed = f"at least {int(np.ceil(needed))} bytes, which one point with its {kind} takes"
+            raise bad("max_memory", "explain", allowed, self._max_memory)
 
     def _values(self, points: PointSequence, part: slice, layout: Layout) -> list[Array]:
         batch = points.batch(part, layout)
@@ -143,29 +176,14 @@ class ModelCalls:
 
     def _gradients(self, points: PointSequence, part: slice, layout: Layout) -> list[Array]:
         batch = points.batch(part, layout)
-        measuring: AbstractContextManager[dict[int, int]] = nullcontext({}) if self._measured else saved_by_autograd()
-        with report_failure(self._name, batch.points), measuring as saved_bytes:
+        with report_failure(self._name, batch.points):
             values, gradients = self.model.values_and_gradients(batch.points, batch.inputs)
-        if not self._measured:
-            self._measure(leaves(batch.points), saved_bytes)
         rows = []
         for value, gradient in zip(values, gradients, strict=True):
             self._checked(value, points, part)
             rows.append(batch.reduced(gradient).cpu().numpy())
             _require_finite(rows[-1], batch.name_of, points, part)
         return rows
-
-    def _measure(self, tensors: list[Tensor], saved_bytes: dict[int, int]) -> None:
-        """The memory that a point of the first batch needed limits all later batches."""
-        self._measured = True
-        batch_bytes = sum(leaf.numel() * leaf.element_size() for leaf in tensors)
-        self.cost.bytes_per_point = (2 * sum(saved_bytes.values()) + _COPIES * batch_bytes) // len(tensors[0]) + 1
-        self._limit(self.cost.bytes_per_point)
-
-    def _limit(self, bytes_per_point: int) -> None:
-        """No batch, with gradients or without, may need more than the memory limit."""
-        for sizer in (self._forwards, self._backwards):
-            sizer.limit = min(sizer.limit, max(1, int(self._max_memory // bytes_per_point)))
 
     def _checked(self, value: object, points: PointSequence, part: slice) -> Array:
         """What the model returned as values, (rows,) in float64; a model written by the user may return anything."""

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array, Masks
+from gralis.evaluation.batching import BatchSizer
 from gralis.evaluation.calls import ModelCalls, Progress
+from gralis.evaluation.clock import Stopwatch
 from gralis.evaluation.cost import Cost
 from gralis.evaluation.function_probe import model_doubts
 from gralis.evaluation.point_sequences import CoalitionPoints, PairPoints, ProblemPoints, RayPoints, StepPoints
@@ -42,10 +44,11 @@ class Evaluator:
         *,
         batch_size: int | None = None,
         max_memory: int | None = None,
+        weigh: bool = False,
     ) -> None:
         self.problems = problems
         self.problem = problems[0]
-        self._calls = ModelCalls.of(problems, batch_size, max_memory)
+        self._calls = ModelCalls.of(problems, batch_size, max_memory, weigh)
         self.questions = Questions(len(problems), self._calls.model.n_targets, self.problem.baselines.n_baselines)
         self._points = ProblemPoints(problems, self.questions)
         self._f_baseline = np.full((self.questions.n_pairs, self.questions.n_targets), np.nan)
@@ -72,6 +75,37 @@ class Evaluator:
     def report_to(self, progress: Progress) -> None:
         """Call `progress` after every batch from now on."""
         self._calls.progress = progress
+
+    def stop_at(self, watch: Stopwatch, most_seconds: float | None = None) -> None:
+        """Begin no batch once the time of this watch has passed, and keep batches below `most_seconds`."""
+        self._calls.watch = watch
+        if most_seconds is not None:
+            self._calls.forwards.most_seconds = self._calls.backwards.most_seconds = most_seconds
+
+    @property
+    def sizers(self) -> tuple[BatchSizer, BatchSizer]:
+        """What was learnt about the batches of forwards, and about those of gradients."""
+        return self._calls.forwards, self._calls.backwards
+
+    def try_points(self, masks: Masks, node: Array | None) -> None:
+        """Evaluate F at x_T of these coalitions, or its gradients at these nodes of their rays, and keep nothing."""
+        pair = self.questions.pairs(np.zeros(len(masks), dtype=np.int64))
+        if node is None:
+            everywhere = np.tile(masks, (self.questions.n_inputs, 1))
+            self._calls.values(CoalitionPoints(self._points, pair, everywhere))
+            return
+        for _ in self._calls.gradients(RayPoints(self._points, pair, masks, np.arange(len(masks)), node)):
+            pass
+
+    @property
+    def seconds_per_forward(self) -> float:
+        """The time of a forward in the batches so far; NaN before the second batch."""
+        return self._calls.forwards.seconds_per_point
+
+    @property
+    def seconds_per_gradient(self) -> float:
+        """The time of a point with its gradients in the batches so far; NaN before the second batch."""
+        return self._calls.backwards.seconds_per_point
 
     def session(self) -> AbstractContextManager[None]:
         """Around all calls of one explanation: the model prepares once, and is restored once."""
@@ -169,7 +203,7 @@ class Evaluator:
         jumps = self._jumps(masks, baseline, order, weight) if n_points and discrete.any() else None
         if jumps is not None and discrete.all():  # nothing moves, so no gradient enters
             for question in range(self.n_questions):
-                self._calls.progress(n_points)
+                self._calls.progress(n_points, 0)
                 yield question, slice(0, n_points), jumps[question, ray]
         else:
             points = RayPoints(self._points, self.questions.pairs(baseline[ray]), masks, ray, node)

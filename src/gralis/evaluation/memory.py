@@ -1,34 +1,122 @@
-"""Memory: how much a batch may use, and how much autograd keeps for the backward pass."""
+"""Memory: how much a batch may use, and how much it holds at once while it is evaluated."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-__all__ = ["saved_by_autograd", "spare_memory"]
+__all__ = ["Weighing", "spare_memory"]
+
+_STATM = "/proc/self/statm"  # Linux only
+_BETWEEN_LOOKS = 0.0005  # seconds
 
 
-@contextmanager
-def saved_by_autograd() -> Iterator[dict[int, int]]:
-    """The bytes that autograd saves for the backward pass inside the block, by address of their storage."""
-    saved_bytes: dict[int, int] = {}
+class Weighing:
+    """The most memory that the code in the block holds at once, beyond what was there when it began.
 
-    def save(tensor: Tensor) -> tuple[Tensor, int]:
-        saved_bytes[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
-        saved = tensor.detach()  # the tensor itself would keep its graph alive, and for ever if the model fails
-        return saved, saved._version
+    The tensors of torch are counted one by one, those for the backward pass and temporary ones among them. If
+    `resident` is set, the memory of the process is looked at too. It shows what libraries hold outside torch, and also
+    what they set up once when they are first used.
 
-    def restore(saved: tuple[Tensor, int]) -> Tensor:
-        if saved[0]._version != saved[1]:  # with these hooks installed autograd does not check it
-            raise RuntimeError("a tensor needed for the gradient has been modified by an inplace operation")
-        return saved[0]
+    >>> with Weighing() as weighing:
+    ...     kept = torch.zeros(1000, dtype=torch.float64) + 1
+    >>> weighing.bytes
+    16000
+    """
 
-    with torch.autograd.graph.saved_tensors_hooks(save, restore):
-        yield saved_bytes
+    def __init__(self, resident: bool = False) -> None:
+        self.bytes = 0
+        self._tensors = _LiveTensors()
+        self._resident = _ResidentMemory() if resident and os.path.exists(_STATM) else None
+
+    def __enter__(self) -> Weighing:
+        if self._resident is not None:
+            self._resident.start()
+        self._tensors.__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._tensors.__exit__(kind, error, trace)  # type: ignore[no-untyped-call]
+        self.bytes = self._tensors.peak
+        if self._resident is not None:
+            self.bytes = max(self.bytes, self._resident.stop())
+
+
+class _LiveTensors(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Adds up the storages that are made while it is active and not yet freed."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._bytes, self.peak = 0, 0
+        self._alive: dict[int, weakref.ref[torch.UntypedStorage]] = {}
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        before = {_key(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+        for leaf in tree_leaves(out):
+            if isinstance(leaf, Tensor) and _key(leaf) not in before:
+                self._add(leaf)
+        return out
+
+    def _add(self, tensor: Tensor) -> None:
+        key, storage = _key(tensor), tensor.untyped_storage()
+        if key in self._alive:
+            return
+        size = storage.nbytes()
+
+        def freed(_: object) -> None:
+            self._bytes -= size
+            self._alive.pop(key, None)
+
+        self._alive[key] = weakref.ref(storage, freed)
+        self._bytes += size
+        self.peak = max(self.peak, self._bytes)
+
+
+def _key(tensor: Tensor) -> int:
+    """What tells storages apart while they are alive. A sparse tensor has none."""
+    return int(tensor.untyped_storage()._cdata) if tensor.layout is torch.strided else id(tensor)
+
+
+class _ResidentMemory(threading.Thread):
+    """Looks at the resident memory of the process again and again."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._done = threading.Event()
+        self._first = self._most = _resident()
+
+    def run(self) -> None:
+        while not self._done.wait(_BETWEEN_LOOKS):
+            self._most = max(self._most, _resident())
+
+    def stop(self) -> int:
+        """By how many bytes the memory grew at most."""
+        self._done.set()
+        self.join()
+        return max(self._most, _resident()) - self._first
+
+
+def _resident() -> int:
+    with open(_STATM, "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def spare_memory(device: torch.device) -> int:

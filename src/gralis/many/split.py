@@ -131,7 +131,7 @@ class _SplitEvaluator(Evaluator):
             batch_size=max(self.cost.batch_size, cost.batch_size),
             bytes_per_point=max(self.cost.bytes_per_point, cost.bytes_per_point),
         )
-        self._calls.progress(cost.n_gradients)
+        self._calls.progress(cost.n_gradients, cost.n_forwards)
         return part
 
 

@@ -58,6 +58,8 @@ class PlanningTask:
         The backward passes per point, each of which counts in the user's budget.
     along : callable, optional
         Evaluates F on rays by forwards, for a plan that looks where F moves. Without it a plan sees gradients only.
+    hurried : bool, default=False
+        Whether the time is limited, so that a plan should look at few rays before it decides.
     """
 
     kernel: Kernel
@@ -74,6 +76,7 @@ class PlanningTask:
     halves: bool = False
     n_targets: int = 1
     along: Along | None = None
+    hurried: bool = False
 
     @cached_property
     def laws(self) -> tuple[Law, ...]:

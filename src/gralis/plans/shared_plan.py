@@ -64,10 +64,10 @@ class SharedPlan(Plan):
         n_nodes = task.n_nodes or (_N_NODES if random else default_nodes(task.quadrature, 10))
         beside_pilot = max(_least(task), task.least_replicates * n_nodes)
         least = beside_pilot
-        while random and least < beside_pilot + _pilot_rays(least, n_nodes) * n_nodes:
+        while random and least < beside_pilot + _pilot_rays(task, least, n_nodes) * n_nodes:
             least += 1  # the pilot grows with the budget
         task.needs(least, f"plan='shared' with {n} features and n_nodes={n_nodes}")
-        n_pilot = _pilot_rays(budget, n_nodes) if random else 0
+        n_pilot = _pilot_rays(task, budget, n_nodes) if random else 0
         replicates = task.replicates or n_replicates(task, budget // n_nodes - n_pilot)
         task.needs((n_pilot + replicates) * n_nodes, f"plan='shared' with {replicates} replicates")
         pilot = probe(draw_rays(task, RandomRule(n_nodes, PILOT_DENSITY), n_pilot, PILOT)) if n_pilot else ()
@@ -83,6 +83,6 @@ def _least(task: PlanningTask) -> int:
     return int(min(4 * n, max(_ENOUGH, np.ceil(16 * n / mean_size))))
 
 
-def _pilot_rays(budget: int, n_nodes: int) -> int:
-    """The rays of the pilot: a tenth of the budget, between 24 and 96 gradients, but at least one ray."""
-    return max(1, int(np.clip(budget // 10, 24, 96)) // n_nodes)
+def _pilot_rays(task: PlanningTask, budget: int, n_nodes: int) -> int:
+    """The rays of the pilot: a tenth of the budget, between 24 and 96 gradients (24 in a hurry), at least one ray."""
+    return max(1, int(np.clip(budget // 10, 24, 24 if task.hurried else 96)) // n_nodes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,11 @@ class Printed(Certified, BothAnswers):
     provenance: Mapping[str, Any]
     complete: bool
     reached: bool | None
+
+    @property
+    @abstractmethod
+    def can_grow(self) -> bool:
+        """Whether `extend` can add replicates."""
 
     @property
     def headline(self) -> str:
@@ -48,6 +54,8 @@ class Printed(Certified, BothAnswers):
             notes.append("the run stopped before the plan was done; all numbers are from the rays evaluated so far")
         if self.reached is not None:
             notes.append(self.tolerance_sentence)
+        if self.provenance.get("paced"):
+            notes.append(self.pace_sentence)
         return tuple(notes)
 
     @property
@@ -82,6 +90,14 @@ class Printed(Certified, BothAnswers):
             return sentence
         unit = "gradients" if self.ledger.has_points or self.cost.n_gradients else "forwards"
         return f"{sentence}: about {self.budget_for(goal, level):.2g} {unit} would do it"
+
+    @property
+    def pace_sentence(self) -> str:
+        """Why the default budget of a slow model was cut, and how to go on."""
+        seconds, tolerance = (float(self.provenance[name]) for name in ("max_seconds", "tolerance"))
+        limits = f"a tolerance of {100 * tolerance:g}% or {seconds:g} s"
+        go_on = "; explanation.extend(budget) goes on" if self.can_grow else ""
+        return f"the model is slow, so the default budget stops at {limits}{go_on}, and budget=1024 takes all"
 
     @property
     def cost_sentence(self) -> str:

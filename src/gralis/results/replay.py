@@ -145,7 +145,9 @@ def compared(
     wrong = np.flatnonzero(~(gaps <= allowed))
     worst = wrong[np.argsort(-np.nan_to_num(gaps[wrong], nan=np.inf), kind="stable")]
     differences = [Difference(_name(e, int(i)), float(then[i]), float(now[i]), allowed) for i in worst]
-    if again.cost.n_gradients != e.cost.n_gradients:
+    in_vain = e.provenance["max_seconds"] is not None or e.provenance["on_interrupt"] == "return"
+    more = again.cost.n_gradients - e.cost.n_gradients
+    if more > 0 or (more < 0 and not in_vain):  # a run that was stopped may have spent some in vain
         differences.append(Difference("the number of gradients", e.cost.n_gradients, again.cost.n_gradients, 0.0))
     scale = float(np.abs(e.endpoints.x[0]).max())
     if layer_gap > relative * scale:

@@ -1,0 +1,97 @@
+"""How fast a model is, and how much memory a batch takes: measured on batches of growing size, after the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gralis.arrays import Masks
+from gralis.evaluation import clock
+from gralis.evaluation.evaluator import Evaluator
+from gralis.problem import Problem
+
+__all__ = ["Speed"]
+
+_SECONDS = 2.0  # that a measurement may take, for each kind of call
+_MOST_POINTS = 1024
+_WEIGHED = (1, 1, 4, 4, 16, 16)  # points in the batches that are weighed; each first one also pays for set-up
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The time and the memory of a model.
+
+    Attributes
+    ----------
+    forward : float
+        The seconds of one forward in a batch.
+    point : float
+        The seconds of one point with its gradients in a batch; 0 if none is wanted.
+    bytes : int
+        The memory of one batch.
+    """
+
+    forward: float
+    point: float
+    bytes: int
+
+    @classmethod
+    def measured(
+        cls, problems: Sequence[Problem], *, gradients: bool, batch_size: int | None, max_memory: int | None
+    ) -> Speed:
+        """Time batches of forwards, then of gradients, in sizes that grow as they do in a run; then weigh small ones.
+
+        Parameters
+        ----------
+        problems : sequence of Problem
+            What is to be explained.
+        gradients : bool
+            Whether gradients are wanted.
+        batch_size, max_memory : int or None
+            As in `gralis.explain`.
+        """
+        timed = Evaluator(problems, batch_size=batch_size, max_memory=max_memory)
+        weighed = Evaluator(problems, batch_size=batch_size, max_memory=max_memory, weigh=True)
+        wants_gradients = gradients and not timed.problem.features.discrete.all()
+        rng, n = np.random.default_rng(0), timed.problem.n_features
+
+        def points(evaluator: Evaluator, with_gradients: bool) -> Callable[[int], None]:
+            def evaluate(count: int) -> None:
+                nodes = rng.random(count) if with_gradients else None
+                evaluator.try_points(_masks(rng, count, n), nodes)
+
+            return evaluate
+
+        with timed.session():
+            forward = _seconds(points(timed, False)) / len(problems)
+            point = _seconds(points(timed, True)) / len(problems) if wants_gradients else 0.0
+        with weighed.session():
+            for with_gradients in (False, True) if wants_gradients else (False,):
+                began = clock.now()
+                for count in _WEIGHED:
+                    if clock.now() - began < _SECONDS:
+                        points(weighed, with_gradients)(count)
+        heaviest = zip(weighed.sizers, timed.sizers, strict=True)
+        n_bytes = max(weight.bytes_per_point * size.largest for weight, size in heaviest)
+        return cls(forward, point, int(np.ceil(n_bytes)))
+
+
+def _masks(rng: np.random.Generator, count: int, n_features: int) -> Masks:
+    """Coalitions of all sizes."""
+    return np.asarray(rng.random((count, n_features)) < rng.random((count, 1)))
+
+
+def _seconds(evaluate: Callable[[int], None]) -> float:
+    """The seconds of one point, from the last and largest number of points that the time allows."""
+    count, began = 2, clock.now()
+    evaluate(count)  # the first batch also pays for what is set up once
+    while True:
+        start = clock.now()
+        evaluate(count)
+        end = clock.now()
+        seconds = (end - start) / count
+        if count >= _MOST_POINTS or 2 * count * seconds > _SECONDS - (end - began):
+            return seconds
+        count *= 2
