@@ -293,12 +293,13 @@ def test_what_nobody_expected_is_still_one_sentence(gralis_run, monkeypatch) -> 
 
 def test_progress_has_rate_and_time_left_on_a_terminal_unless_quiet(gralis_run, monkeypatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr("gralis.evaluation.progress.SHOWN_AFTER", 0.0)
     code, out, error = gralis_run(*ROW, "--row", "1")
     assert code == 0
     assert "[1/2] table row 0" in error
-    assert re.search(r"gralis: .*\d+/\d+ \[\d\d:\d\d<", error)
-    assert "gradient/s" in error
-    assert "gradient/s" not in out
+    assert re.search(r"gralis: rays: .*\d+/\d+ \[\d\d:\d\d<", error)
+    assert "point/s" in error
+    assert "point/s" not in out
     assert gralis_run(*ROW, "--row", "1", "--quiet")[2] == ""
 
 

@@ -10,10 +10,10 @@ from gralis.kernels import Kernel
 from gralis.ledger import AnyLedger, FoldedLedger, Ledger
 from gralis.rays import RayRequest
 
-__all__ = ["Rows", "Sums"]
+__all__ = ["KeptRows", "SummedRows"]
 
 
-class Rows:
+class KeptRows:
     """A collector that keeps every row."""
 
     takes_all = True  # all replicates may be evaluated as one request
@@ -35,7 +35,7 @@ class Rows:
         return self._parts[0]
 
 
-class Sums:
+class SummedRows:
     """A collector that adds up the rows, block by block. A block that is interrupted does not count."""
 
     takes_all = False

@@ -23,7 +23,7 @@ from gralis.results.explanation import Explanation
 from gralis.results.provenance import provenance
 from gralis.results.result import InputForm
 from gralis.run import pace
-from gralis.run.collectors import Rows, Sums
+from gralis.run.collectors import KeptRows, SummedRows
 from gralis.run.expected import ENOUGH, ExpectedRun
 from gralis.run.stage import Ends, Stage
 
@@ -86,8 +86,8 @@ class Run(ExpectedRun):
         folds = self.folded and not schedule.enumerates
         stage = self._stage(schedule, ends, FOLDED if folds else schedule.estimator, 0, clock, bar)
         if folds:
-            return self._collected(Sums(self._evaluator, stage.designs, self.kernels), stage, 0)
-        rows = Rows(self._evaluator, self.with_values(schedule))
+            return self._collected(SummedRows(self._evaluator, stage.designs, self.kernels), stage, 0)
+        rows = KeptRows(self._evaluator, self.with_values(schedule))
         rows.keep(schedule.pilot)
         rows.keep(self._known)
         census = schedule.census()
@@ -130,11 +130,11 @@ class Run(ExpectedRun):
             clock = self._start(bar)
             bar.phase("rays", extra * schedule.rays_per_replicate * (max(schedule.n_nodes, 1) + 1) * len(before))
             stage = self._stage(schedule.more(done + extra), ends, estimator, done, clock, bar, seconds)
-            collector: Rows | Sums
+            collector: KeptRows | SummedRows
             if estimator is FOLDED:
-                collector = Sums(self._evaluator, stage.designs, self.kernels, ledgers)
+                collector = SummedRows(self._evaluator, stage.designs, self.kernels, ledgers)
             else:
-                collector = Rows(self._evaluator, self.with_values(schedule))
+                collector = KeptRows(self._evaluator, self.with_values(schedule))
                 collector.keep([ledger.require_rows("Going on") for ledger in ledgers])
             return self._collected(collector, stage, done)
 
@@ -175,7 +175,7 @@ class Run(ExpectedRun):
     def _in_orders(self, request: RayRequest) -> RayRequest:
         return request.in_orders(self.orders(request.replicate))
 
-    def _collected(self, collector: Rows | Sums, stage: Stage, first: int) -> tuple[Explanation, ...]:
+    def _collected(self, collector: KeptRows | SummedRows, stage: Stage, first: int) -> tuple[Explanation, ...]:
         """Evaluate replicates until the plan is done, the tolerance is reached, or the time is over."""
         schedule, options = stage.schedule, self.options
         numbers = range(first, schedule.n_replicates)
