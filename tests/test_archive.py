@@ -254,6 +254,7 @@ def test_a_kernel_that_was_a_function_is_forgotten_but_its_values_stay(tmp_path)
     before = explained(kernel=twice_without_the_first)
     after = load(before.save(tmp_path / "why.gralis"))
     assert after.kernel == UnsavedKernel("twice_without_the_first")
+    assert "cannot be repeated. The kernel twice_without_the_first was Python code" in repr(after)
     assert same_bits(after.values, before.values)
     assert same_bits(after.stderr, before.stderr)
     with pytest.raises(GralisError, match="twice_without_the_first was Python code, which a file cannot hold"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from pathlib import Path
@@ -11,10 +12,24 @@ from typing import TypeVar
 
 from gralis.errors import bad
 
+#: Control characters other than tab and newline, and surrogates, which UTF-8 cannot represent.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
 Choice = TypeVar("Choice")
 Function = TypeVar("Function")
 
-__all__ = ["as_path", "function", "is_whole", "non_negative", "one_of", "positive", "probability", "several", "whole"]
+__all__ = [
+    "as_path",
+    "function",
+    "is_whole",
+    "non_negative",
+    "one_of",
+    "positive",
+    "printable",
+    "probability",
+    "several",
+    "whole",
+]
 
 
 def is_whole(value: object, least: int | None = None, most: int | None = None) -> bool:
@@ -126,3 +141,12 @@ def as_path(value: object, owner: str = "save", name: str = "path") -> Path:
     if not isinstance(given, str) or not given or "\0" in given:
         raise bad(name, owner, "the path of a file or folder", repr(value)[:200])
     return Path(given)
+
+
+def printable(text: str) -> str:
+    """The text with control characters and lone surrogates written out, so that it can be printed, drawn and saved.
+
+    >>> printable("a\x1b[31m \udcff")
+    'a\\x1b[31m \\udcff'
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -20,6 +20,7 @@ from gralis.arrays import Array
 from gralis.errors import GralisError, bad
 from gralis.features import slic
 from gralis.results.explanation import Explanation
+from gralis.views.names import literal
 from gralis.views.plots import new_figure, plot
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def overview(explanation: Explanation, photo: Array, caption: str) -> Figure:
     left, middle, right = figure.subplots(1, 3, width_ratios=(3.1, 3.6, 4.6))
     left.imshow(photo)
     left.set_axis_off()
-    left.set_title(caption, fontsize="medium")
+    left.set_title(literal(caption), fontsize="medium")
     plot(explanation, "heatmap", ax=middle, image=photo, mark=_N_MARKED)
     middle.set_title(f"phi of {explanation.n_features} regions", fontsize="medium")
     plot(explanation, "bars", ax=right, top=_N_MARKED)

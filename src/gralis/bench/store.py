@@ -34,6 +34,7 @@ class Store(RunFolder):
     schema = "gralis.bench/2"
     older_schemas = (1,)
     folders = ("images", "ledgers")
+    block_type = str
     file_names = re.compile(r"images/[0-9a-f]{32}\.json")
 
     def get(self, name: str, digest: str) -> dict[str, Any] | None:

@@ -121,7 +121,8 @@ class Study:
 
     def seed_of(self, name: str) -> int:
         """The seed of an image. It does not depend on the order of the images or the number of workers."""
-        return int.from_bytes(hashlib.sha256(f"{self.seed}:{name}".encode()).digest()[:4], "big")
+        text = f"{self.seed}:{name}".encode("utf-8", "backslashreplace")
+        return int.from_bytes(hashlib.sha256(text).digest()[:4], "big")
 
 
 def measure(

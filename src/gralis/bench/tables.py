@@ -11,9 +11,12 @@ from typing import Any
 
 from gralis.bench.scores import ScoreRow, rows
 from gralis.bench.statistics import Mean, PairedTest, comparisons, means
+from gralis.checks import printable
 from gralis.storage.container import write_text, write_whole
 
 __all__ = ["write_tables"]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_tables(records: Sequence[Mapping[str, Any]], out: Path, group: str = "patient") -> list[Path]:
@@ -52,6 +55,7 @@ def write_tables(records: Sequence[Mapping[str, Any]], out: Path, group: str = "
     columns, content = tables["scores"]
     types = [pyarrow.float64() if name == "value" else pyarrow.string() for name in columns]
     schema = pyarrow.schema(list(zip(columns, types, strict=True)))
+    content = [{k: printable(v) if isinstance(v, str) else v for k, v in row.items()} for row in content]
     scores = pyarrow.Table.from_pylist(content, schema=schema)
     return [*paths, write_whole(out / "scores.parquet", lambda path: pyarrow.parquet.write_table(scores, path))]
 
@@ -60,8 +64,13 @@ def _write_csv(path: Path, columns: Sequence[str], content: Iterable[Mapping[str
     stream = io.StringIO()
     table = csv.DictWriter(stream, columns, lineterminator="\n")
     table.writeheader()
-    table.writerows(content)
+    table.writerows({name: _cell(value) for name, value in row.items()} for row in content)
     return write_text(path, stream.getvalue())
+
+
+def _cell(value: Any) -> Any:
+    """The value; a text that a spreadsheet would run as a formula gets an apostrophe in front."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULA else value
 
 
 def _names(kind: type[Any]) -> list[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gralis.api.explain import explain
-from gralis.cli.exit_codes import BAD, DONE, NOT_REACHED
+from gralis.checks import printable
+from gralis.cli.exit_codes import BAD, DONE, NOT_REACHED, code_and_sentence
 from gralis.cli.inputs import PictureInputs, PreparedInput, RowInputs
 from gralis.cli.messages import one_line, say
 from gralis.cli.output import OutputFolder, write_picture, write_report
@@ -46,12 +47,15 @@ class ExplainRun:
                 print(f"[{index + 1}/{len(names)}] {one_line(name)}", file=sys.stderr)
             try:
                 codes.add(self._explain(index, name))
-            except GralisError as error:
+            except OSError:  # of standard output; those of inputs and results are sentences by now
+                raise
+            except Exception as error:  # whatever is wrong with this input, the others follow
                 if self.debug:
                     traceback.print_exc()
-                say(f"{name}: {error}" if len(names) > 1 else str(error))
+                sentence = code_and_sentence(error)[1]
+                say(f"{name}: {sentence}" if len(names) > 1 else sentence)
                 if self.as_json:
-                    print(to_json({"input": name, "error": str(error)}), flush=True)
+                    print(to_json({"input": name, "error": sentence}), flush=True)
                 codes.add(BAD)
         return BAD if BAD in codes else NOT_REACHED if NOT_REACHED in codes else DONE
 
@@ -67,7 +71,7 @@ class ExplainRun:
             **self.options,
         )
         # replay and report read from the file what it is about.
-        about = {"input": name, "label": chosen.label, "preprocessing": prepared.preprocessing}
+        about = {"input": printable(name), "label": chosen.label, "preprocessing": prepared.preprocessing}
         explanation = replace(explanation, provenance={**explanation.provenance, **about})
         if not self.as_json:
             print_explanation(explanation, name, str(chosen))

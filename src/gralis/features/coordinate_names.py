@@ -10,6 +10,7 @@ from typing import overload
 import numpy as np
 
 from gralis.arrays import Shape, length
+from gralis.checks import printable
 from gralis.errors import bad
 
 __all__ = ["CoordinateNames", "checked_names"]
@@ -66,4 +67,4 @@ def checked_names(names: Sequence[str], n_features: int) -> Sequence[str]:
         value: object = name
         if value is None or (isinstance(value, float) and math.isnan(value)):  # a hole in a table's header
             raise bad("names", "Features", "a name for every feature", f"{value} at place {place}")
-    return tuple(str(name) for name in names)
+    return tuple(printable(str(name)) for name in names)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.baselines.endpoints import Endpoints
-from gralis.checks import as_path
+from gralis.checks import as_path, printable
 from gralis.errors import GralisError
 from gralis.estimators import FOLDED, Design, Estimate, by_name
 from gralis.evaluation.cost import Cost
@@ -165,10 +165,21 @@ def from_bytes(content: bytes) -> Explanation:
     return _checked(*read_arrays("the saved explanation", KIND, _KNOWN, content), "the saved explanation")
 
 
+def _printed(value: Any) -> Any:
+    """The same with every text printable: a terminal must not receive escape sequences from a file."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {_printed(key): _printed(part) for key, part in value.items()}
+    return [_printed(part) for part in value] if isinstance(value, list) else value
+
+
 def _checked(arrays: Arrays, meta: Meta, where: str | Path) -> Explanation:
     try:
         require_whole(arrays, meta)
-        return _explanation(arrays, meta)
+        return _explanation(
+            arrays, {key: part if key == "provenance" else _printed(part) for key, part in meta.items()}
+        )
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise GralisError(f"{where} is not a whole gralis explanation ({error}); it may be altered.") from error
 

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from gralis.arrays import Array
-from gralis.checks import as_path, one_of, probability, whole
+from gralis.checks import as_path, one_of, printable, probability, whole
 from gralis.errors import GralisError, bad
 from gralis.many.moments import Moments
 from gralis.many.result import Results
@@ -200,8 +200,10 @@ class Importance(InNotebooks):
             known = json.loads(path.read_text(encoding="utf-8"))
             if known["schema"] != SCHEMA:
                 raise GralisError(f"{path} has the schema {known['schema']!r}, this gralis reads {SCHEMA!r}.")
-            names = tuple(map(str, known["names"]))
-            classes = {str(name): Moments.checked(sums, len(names)) for name, sums in known["classes"].items()}
+            names = tuple(printable(str(name)) for name in known["names"])
+            classes = {
+                printable(str(name)): Moments.checked(sums, len(names)) for name, sums in known["classes"].items()
+            }
             everyone = Moments.checked(known["everyone"], len(names))
             if sum(moments.n for moments in classes.values()) > everyone.n:
                 raise ValueError("the classes have more inputs than there are")

@@ -32,6 +32,7 @@ class ResultsFolder(RunFolder):
     schema = SCHEMA
     older_schemas = OLDER_SCHEMAS
     folders = ("values", "inputs", "ledgers")
+    block_type = int
     file_names = re.compile(r"(values|inputs)/\d{8}\.parquet|ledgers/[0-9a-f]{32}\.gralis")
 
     def finished(self, block: int, ids: Sequence[str]) -> Entry | None:

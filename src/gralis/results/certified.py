@@ -52,7 +52,10 @@ class Certified(Evidence):
         """Sentences that say why the intervals may not hold; empty if no check failed. The model is not called."""
         rows = self.ledger.kept_rows
         standing = () if rows is None else standing_gradients(rows, self.delta, self.names)
-        witnesses = witness_doubts(self.ledger, self.design, self.estimate, self.names, self.delta)
+        try:
+            witnesses = witness_doubts(self.ledger, self.design, self.estimate, self.names, self.delta)
+        except GralisError as error:  # a kernel that a file could not hold
+            witnesses = (f"Some checks of these intervals cannot be repeated. {error}",)
         return self.model_doubts + standing + witnesses
 
     def certificate(

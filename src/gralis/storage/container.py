@@ -102,14 +102,15 @@ def write_text(path: str | Path, text: str) -> Path:
     path : str or Path
         The file to be written. Its folder must exist.
     text : str
-        The content. Lines end with \\n on every system.
+        The content. Lines end with \\n on every system. Surrogates, which UTF-8 cannot represent, are written out.
 
     Returns
     -------
     Path
         The file.
     """
-    return write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
+    content = text.encode("utf-8", "backslashreplace")
+    return write_whole(path, lambda temporary: temporary.write_bytes(content))
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Path:

@@ -31,6 +31,7 @@ from gralis.storage.lock import Lock
 __all__ = ["Entry", "RunFolder", "hashed_name", "warn"]
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class RunFolder:
     schema: ClassVar[str]
     older_schemas: ClassVar[tuple[object, ...]] = ()
     folders: ClassVar[tuple[str, ...]]
+    block_type: ClassVar[type]  # of the key of an entry
     file_names: ClassVar[re.Pattern[str]]  # what the manifest may name: nothing outside the folder
 
     def __init__(self, path: str | Path, settings: Mapping[str, Any] | None = None) -> None:
@@ -84,6 +86,7 @@ class RunFolder:
             raise GralisError(f"{self.path} is a file, where the folder of a run must be; choose another with out=.")
         self.settings: dict[str, Any] = json.loads(json.dumps(dict(settings or {})))
         self.entries: MutableMapping[Any, Entry] = _Entries()
+        self._manifest_size = -1
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -101,12 +104,19 @@ class RunFolder:
         """Lock the folder, create what is missing, and count what an earlier run with the same settings finished."""
         with _disk_errors(self.path):
             for folder in ("", *self.folders):
+                if folder and (self.path / folder).is_symlink():
+                    raise GralisError(
+                        f"{self.path / folder} is a link, and a run writes and deletes only inside its own folder; "
+                        f"remove the link, or choose another folder with out=."
+                    )
                 (self.path / folder).mkdir(parents=True, exist_ok=True)
             lock = Lock(self.path)
         with lock:
             with _disk_errors(self.path):
                 self._begin()
             yield self
+            with _disk_errors(self.path):
+                self._restore()
 
     def _begin(self) -> None:
         for folder in ("", *self.folders):
@@ -118,10 +128,29 @@ class RunFolder:
         else:
             if (self.path / "run.json").exists():
                 warn(f"{self.path / 'run.json'} is truncated or altered; it is written again.")
-            run = json.dumps({"schema": self.schema, "settings": self.settings}, indent=1)
-            self._write("run.json", run.encode())
+            self._write_settings()
         if self._read_manifest():
-            self._write("manifest.jsonl", b"".join(map(self._line, self.entries.values())))
+            self._write_manifest()
+        self._manifest_size = self._size()
+
+    def _restore(self) -> None:
+        """Write again what somebody removed or changed while the run was writing."""
+        if self._size() != self._manifest_size:
+            self._write_manifest()
+        if not (self.path / "run.json").is_file():
+            self._write_settings()
+
+    def _write_manifest(self) -> None:
+        self._write("manifest.jsonl", b"".join(map(self._line, self.entries.values())))
+        self._manifest_size = self._size()
+
+    def _size(self) -> int:
+        path = self.path / "manifest.jsonl"
+        return path.lstat().st_size if path.is_file() and not path.is_symlink() else -1
+
+    def _write_settings(self) -> None:
+        run = json.dumps({"schema": self.schema, "settings": self.settings}, indent=1)
+        self._write("run.json", run.encode())
 
     def commit(
         self,
@@ -140,10 +169,14 @@ class RunFolder:
                 entry.files[name] = [len(content), hashlib.sha256(content).hexdigest()]
             for folder in {name.partition("/")[0] for name in files}:
                 _sync_folder(self.path / folder)
-            with (self.path / "manifest.jsonl").open("ab") as stream:
+            if self._size() != self._manifest_size:
+                warn(f"{self.path / 'manifest.jsonl'} was removed or changed during the run; it is written again.")
+                self._write_manifest()
+            with os.fdopen(os.open(self.path / "manifest.jsonl", _APPEND, 0o644), "ab") as stream:
                 stream.write(self._line(entry))
                 stream.flush()
                 os.fsync(stream.fileno())
+            self._manifest_size = self._size()
         self.entries[block] = entry
 
     def content(self, block: Any, name: str) -> bytes | None:
@@ -162,9 +195,11 @@ class RunFolder:
     def known_settings(self) -> dict[str, Any] | None:
         """The settings of the run that is in the folder; None if there is none that can be read."""
         try:
+            if not (self.path / "run.json").is_file():  # a pipe would never end
+                return None
             run = self._parse_run((self.path / "run.json").read_bytes())
             version, settings = run["schema"], run["settings"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         if version not in (self.schema, *self.older_schemas):
             raise GralisError(
@@ -180,6 +215,8 @@ class RunFolder:
         """Read the entries that can be trusted; True if there were lines that cannot."""
         self.entries = _Entries()
         torn = False
+        if not (self.path / "manifest.jsonl").is_file():
+            return False
         try:
             with (self.path / "manifest.jsonl").open("rb") as lines:
                 for line in lines:
@@ -205,9 +242,21 @@ class RunFolder:
             if not text.endswith("\n") or digest != self._digest(text[:-1]):
                 return None
             entry = Entry(**json.loads(text))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return None
-        return entry if all(self.file_names.fullmatch(name) for name in entry.files) else None
+        return entry if self._is_plain(entry) and all(map(self.file_names.fullmatch, entry.files)) else None
+
+    def _is_plain(self, entry: Entry) -> bool:
+        """Whether the parts of an entry have the types that they must have."""
+        counts = (entry.failed, entry.seconds, entry.doubted)
+        return (
+            type(entry.block) is self.block_type
+            and isinstance(entry.ids, list)
+            and all(isinstance(name, str) for name in entry.ids)
+            and all(isinstance(count, int | float) for count in counts)
+            and isinstance(entry.files, dict)
+            and all(isinstance(about, list) and len(about) == 2 for about in entry.files.values())
+        )
 
     def _digest(self, text: str) -> str:
         """The checksum of a line together with the settings: a line of another run does not count."""
@@ -224,7 +273,7 @@ def hashed_name(name: str) -> str:
     >>> hashed_name("../../etc/passwd")
     '3754d6cb3a38e1185e5b382d5f3ef3f1'
     """
-    return hashlib.sha256(name.encode()).hexdigest()[:32]
+    return hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
 def warn(sentence: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from gralis.checks import probability
 from gralis.text.explained_answer import ExplainedAnswer
 from gralis.views.colours import DIVERGING, INK
+from gralis.views.names import literal
 
 __all__ = ["draw"]
 
@@ -26,15 +27,10 @@ def draw(generation: ExplainedAnswer, level: float, ax: Any = None) -> Any:
     image = ax.imshow(values, cmap=DIVERGING, vmin=-largest, vmax=largest, aspect="auto")
     rows, columns = np.nonzero(np.abs(values) > np.where(np.isfinite(half), half, np.inf))
     ax.plot(columns, rows, ".", color=INK, markersize=3)
-    ax.set_yticks(range(len(g.tokens)), [_plain(token) for token in g.tokens], fontsize="small")
+    ax.set_yticks(range(len(g.tokens)), [literal(token) for token in g.tokens], fontsize="small")
     ax.set_xticks(
-        range(len(g.names)), [_plain(name[:28]) for name in g.names], rotation=40, ha="right", fontsize="small"
+        range(len(g.names)), [literal(name[:28]) for name in g.names], rotation=40, ha="right", fontsize="small"
     )
     ax.set_title(f"{g.score}: red raises, blue lowers; dots: not 0 at {level:.4g}", fontsize="small")
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
     return ax.figure
-
-
-def _plain(text: str) -> str:
-    """A text that matplotlib does not read as mathematics."""
-    return text.replace("$", r"\$").replace("\n", "⏎")

@@ -4,7 +4,7 @@ plots       pictures by their kind, and the registry of kinds
 bars, heatmap, charts, tokens   the pictures
 html        what a notebook shows
 pixels      features on the pixels of an image
-colours     the colours of all pictures; feature_tags: names short enough for a picture
+colours     the colours of all pictures; feature_tags, names: names that are safe and short enough
 html_parts, svg_parts           parts of static pages
 """
 

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from gralis.results.explanation import Explanation
 from gralis.views.colours import AGAINST, FOR, INK
+from gralis.views.names import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["bars", "doubt_count", "headline", "short"]
-
-_LONGEST_NAME = 32
+__all__ = ["bars", "doubt_count", "headline"]
 
 
 def bars(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -> None:
@@ -53,11 +52,6 @@ def headline(e: Explanation) -> str:
     """F(x), F(x') and the residual in one line."""
     residual = e.delta - e.values.sum()
     return f"F(x) = {e.f_x:.4g}   F(x') = {e.f_baseline:.4g}   residual {residual:.3g}"
-
-
-def short(name: str) -> str:
-    """The name, cut if it is too long for a picture."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def _caption(e: Explanation, order: NDArray[np.int64], known: NDArray[np.bool_], level: float) -> list[str]:

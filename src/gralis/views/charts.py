@@ -13,6 +13,7 @@ from gralis.results.explanation import Explanation
 from gralis.results.sweep import Sweep
 from gralis.views.bars import doubt_count
 from gralis.views.colours import AGAINST, DIVERGING, FOR, GREY, INK, LINES
+from gralis.views.names import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ __all__ = ["GREY", "INK", "LINES", "convergence", "interactions", "network", "sw
 def waterfall(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     """From F(x') to F(x): the `top` largest phi in turn, the rest, then the parts of the residual in grey."""
     order = np.argsort(-np.abs(e.values), kind="stable")[:top]
-    steps = [(e.labels[int(i)], float(e.values[i]), False) for i in order]
+    steps = [(literal(e.labels[int(i)]), float(e.values[i]), False) for i in order]
     rest = float(e.values.sum() - e.values[order].sum())
     if e.n_features > len(order):
         steps.append((f"{e.n_features - len(order)} more", rest, False))
@@ -69,7 +70,7 @@ def interactions(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     np.fill_diagonal(shown, np.nan)
     limit = float(np.nanmax(np.abs(shown))) if len(chosen) > 1 else 1.0
     drawn = ax.imshow(shown, cmap=DIVERGING, vmin=-(limit or 1.0), vmax=limit or 1.0)
-    names = [e.names[int(i)] for i in chosen]
+    names = [literal(e.names[int(i)]) for i in chosen]
     ax.set_xticks(np.arange(len(chosen)), names, rotation=90, fontsize="small")
     ax.set_yticks(np.arange(len(chosen)), names, fontsize="small")
     ax.set_title(f"Shapley interaction index of pairs ({how})", fontsize="medium")
@@ -111,7 +112,7 @@ def network(e: Explanation, ax: Axes, *, top: int, **_: Any) -> None:
     )
     for (x, y), i in zip(place, chosen, strict=True):
         side = "left" if x > 0.1 else "right" if x < -0.1 else "center"
-        ax.text(1.16 * x, 1.16 * y, e.names[int(i)], ha=side, va="center", fontsize="small")
+        ax.text(1.16 * x, 1.16 * y, literal(e.names[int(i)]), ha=side, va="center", fontsize="small")
     ax.set_xlim(-1.9, 1.9)
     ax.set_ylim(-1.4, 1.4)
     ax.set_aspect("equal")
@@ -129,7 +130,14 @@ def convergence(e: Explanation, ax: Axes, *, top: int, level: float, **_: Any) -
         ends = np.stack([step.interval(level)[i] for step in steps])
         colour = LINES[rank % len(LINES)]
         ax.fill_between(cost, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, linewidth=0)
-        ax.plot(cost, [step.values[i] for step in steps], "o-", color=colour, markersize=3, label=final.names[int(i)])
+        ax.plot(
+            cost,
+            [step.values[i] for step in steps],
+            "o-",
+            color=colour,
+            markersize=3,
+            label=literal(final.names[int(i)]),
+        )
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.set_xscale("log")
     ax.set_xlabel(
@@ -148,7 +156,7 @@ def sweep(s: Sweep, ax: Axes, *, top: int) -> None:
     for rank, i in enumerate(order):
         values, error = phi[:, i], half[:, i]
         colour = LINES[rank % len(LINES)]
-        ax.plot(places, values, "o-", color=colour, markersize=3, label=names[int(i)])
+        ax.plot(places, values, "o-", color=colour, markersize=3, label=literal(names[int(i)]))
         ax.fill_between(places, values - error, values + error, color=colour, alpha=0.2, linewidth=0)
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.set_xticks(places, ["uniform" if np.isinf(setting) else f"{setting:g}" for setting in s.settings])

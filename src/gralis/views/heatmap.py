@@ -13,6 +13,7 @@ from gralis.results.explanation import Explanation
 from gralis.views.bars import doubt_count, headline
 from gralis.views.colours import DIVERGING, INK
 from gralis.views.feature_tags import tag
+from gralis.views.names import literal
 from gralis.views.pixels import channels_last, on_grid, owners
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _draw_names(e: Explanation, ax: Axes, owned: Labels, mark: int) -> None:
         ax.text(
             float(column) - 1,
             float(row) - 1,
-            tag(e.names[int(feature)]),
+            literal(tag(e.names[int(feature)])),
             ha="center",
             va="center",
             fontsize="small",
