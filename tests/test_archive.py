@@ -42,7 +42,7 @@ def an_explanation() -> Explanation:
 
 
 def folded(monkeypatch, **options) -> Explanation:
-    monkeypatch.setattr("gralis.run._KEEP_BYTES", 1)
+    monkeypatch.setattr("gralis.run.settings._KEEP_BYTES", 1)
     explanation = explained(**options)
     assert isinstance(explanation.ledger, FoldedLedger)
     return explanation
