@@ -8,6 +8,10 @@ import pytest
 import torch
 from hypothesis import settings
 
+from in_browser import browser, open_page
+
+__all__ = ["browser", "open_page"]  # fixtures
+
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 if "PYTEST_XDIST_WORKER" in os.environ:

@@ -37,6 +37,7 @@ from gralis.ledger import Ledger
 from gralis.many import explain_many, global_importance
 from gralis.models import Model
 from gralis.paper import verify
+from gralis.reading_room import gallery
 from gralis.results import Attribution, Explanation, Explanations, Interactions, Sweep
 from gralis.results.replay import Replay
 from gralis.scales import Granularity, MultiScale, granularity, multiscale
@@ -75,6 +76,7 @@ __all__ = [
     "explain_many",
     "faithfulness",
     "features",
+    "gallery",
     "games",
     "global_importance",
     "granularity",

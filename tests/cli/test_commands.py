@@ -222,7 +222,7 @@ def test_both_demo_commands_take_the_same_options(gralis_run, capsys) -> None:
 def test_help_names_the_commands_and_no_command_is_help(gralis_run) -> None:
     code, out, _ = gralis_run("--help")
     assert code == 0
-    for name in ("demo", "explain", "batch", "report", "verify", "replay"):
+    for name in ("demo", "explain", "batch", "gallery", "report", "verify", "replay"):
         assert re.search(rf"\b{name}\b", out)
     assert gralis_run("--version")[:2] == (0, f"gralis {gralis.__version__}\n")
     code, out, error = gralis_run()

@@ -42,6 +42,7 @@ STAGES = (
     ("faithfulness",),
     ("scales", "sobol"),
     ("many",),
+    ("reading_room",),
     ("bench",),
     ("planted",),
     ("paper",),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from gralis.arrays import Array
 from gralis.bench.charts import MethodCurve, curves, intervals, legend
 from gralis.bench.scores import rows
 from gralis.bench.statistics import Mean, PairedTest, comparisons, means
+from gralis.report.html_page import page_style
 from gralis.storage.container import write_text
 from gralis.views.html_parts import document, figures, html_table, number
 
@@ -98,7 +98,7 @@ def page(
         lines = [(row.image, row.method or "all", row.metric or "all", row.error) for row in failed]
         body.append(f"<section><h2>What failed</h2>{html_table(('image', 'method', 'metric', 'why'), lines)}</section>")
     body.append("</main>")
-    style = files("gralis.report").joinpath("page.css").read_text(encoding="utf-8").strip() + _STYLE
+    style = page_style() + _STYLE
     return document(title, style, "".join(body))
 
 

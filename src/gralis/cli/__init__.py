@@ -1,4 +1,4 @@
-"""The `gralis` command: demo, explain, batch, bench, report, verify, replay. One file per command; `app` joins them.
+"""The `gralis` command: demo, explain, batch, bench, gallery, report, verify, replay. `app` joins the commands.
 
 explain_run        explains one input after the other for `gralis explain`
 inputs             pictures and rows as inputs; tables: rows from files

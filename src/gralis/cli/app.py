@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gralis.cli import batch, bench, demo, explain, replay, report, verify
+from gralis.cli import batch, bench, demo, explain, gallery, replay, report, verify
 from gralis.cli.exit_codes import BAD, DONE, abandon_stdout, code_and_sentence, guarded
 from gralis.cli.messages import one_line, say
 from gralis.version import __version__
@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[Callable[..., int], Sequence[tuple[str, str]]]] = {
     "explain": (explain.explain, explain.EXAMPLES),
     "batch": (batch.batch, batch.EXAMPLES),
     "bench": (bench.bench, bench.EXAMPLES),
+    "gallery": (gallery.gallery, gallery.EXAMPLES),
     "report": (report.report, report.EXAMPLES),
     "verify": (verify.verify, verify.EXAMPLES),
     "replay": (replay.replay, replay.EXAMPLES),

@@ -8,6 +8,7 @@ run_many       `explain_many`: the blocks that are not finished yet; run_setting
 store          the folder of results; result_tables: its Parquet files
 result         the folder, read
 importance     the whole data set in a few numbers per feature; moments: the sums behind them
+mean_intervals the errors of means, and of differences between classes
 split          one giant input on many workers
 """
 

@@ -34,6 +34,27 @@ class Failure:
     reason: str
 
 
+@dataclass(frozen=True)
+class KeptExplanation:
+    """The explanation of one input in the folder of a run, which is read when it is needed.
+
+    Attributes
+    ----------
+    digest : str
+        The sha256 of its file.
+    """
+
+    _folder: ResultsFolder
+    _block: int
+    _name: str
+    digest: str
+
+    def load(self) -> Explanation:
+        """The explanation, after its file was checked against the manifest."""
+        self._folder.checked(self._block, self._name)
+        return load(self._folder.path / self._name)
+
+
 class Results(InNotebooks):
     """The results in a folder of `explain_many`, of a run that is finished or not.
 
@@ -119,6 +140,33 @@ class Results(InNotebooks):
         """One row per input, as a pyarrow table: residual, certificate, cost, doubts and more, or why it failed."""
         return arrow().concat_tables([empty("inputs"), *self.parts("inputs")])
 
+    def kept(self, block: int) -> dict[str, KeptExplanation]:
+        """The complete explanations that the run kept of one block, by the id of their input.
+
+        Parameters
+        ----------
+        block : int
+            The place of the block, as `parts` counts them.
+
+        Returns
+        -------
+        dict from str to KeptExplanation
+            Empty if the run kept none.
+        """
+        number = sorted(self._folder.entries)[block]
+        entry = self._folder.entries[number]
+        named = {item: ledger_name(item) for item in entry.ids}
+        return {
+            item: KeptExplanation(self._folder, number, name, str(entry.files[name][1]))
+            for item, name in named.items()
+            if name in entry.files
+        }
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the run, as `run.json` keeps them."""
+        return dict(self._folder.settings or {})
+
     def explanation(self, item_id: object) -> Explanation:
         """The complete explanation of one input, if the run kept explanations (`ledgers=True`).
 
@@ -139,8 +187,7 @@ class Results(InNotebooks):
                     failed = any(failure.id == str(item_id) for failure in failures_of(self._folder, block))
                     why = "its explanation failed" if failed else "run with ledgers=True to keep them"
                     raise GralisError(f"There is no ledger of {item_id!r}: {why}.")
-                self._folder.checked(block, name)
-                return load(self.path / name)
+                return KeptExplanation(self._folder, block, name, str(entry.files[name][1])).load()
         raise GralisError(f"There is no input {item_id!r} in {self.path}.")
 
     def __repr__(self) -> str:

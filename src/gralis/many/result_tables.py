@@ -18,7 +18,7 @@ from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
 from gralis.storage.json_values import plain
 
-__all__ = ["OLDER_SCHEMAS", "SCHEMA", "Outcome", "arrow", "empty", "pack", "unpack", "written"]
+__all__ = ["OLDER_SCHEMAS", "SCHEMA", "Outcome", "arrow", "as_parquet", "empty", "pack", "unpack", "written"]
 
 SCHEMA = "gralis.many/2"
 OLDER_SCHEMAS = ("gralis.many/1",)
@@ -106,7 +106,7 @@ def pack(outcomes: Sequence[Outcome], level: float, *, residuals: bool) -> tuple
     parts = [pa.chunked_array(columns[name], values_schema.field(name).type).combine_chunks() for name in _VALUES]
     values = pa.Table.from_arrays(parts, schema=values_schema)
     rows = pa.Table.from_pylist(inputs, schema=inputs_schema)
-    return _parquet(values), _parquet(rows)
+    return as_parquet(values), as_parquet(rows)
 
 
 def _about(e: Explanation, residuals: bool) -> dict[str, Any]:
@@ -178,7 +178,8 @@ def _schema(columns: dict[str, str]) -> Any:
     return pa.schema([(name, kinds[kind]) for name, kind in columns.items()], metadata={_KEY: SCHEMA.encode()})
 
 
-def _parquet(table: Any) -> bytes:
+def as_parquet(table: Any) -> bytes:
+    """A table as the bytes of a Parquet file."""
     stream = io.BytesIO()
     arrow("pyarrow.parquet").write_table(table, stream, compression="zstd")
     return stream.getvalue()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["arithmetic", "embedded_json", "page"]
+__all__ = ["arithmetic", "digest", "embedded_json", "filled", "page", "page_style", "read_texts"]
 
 #: Joined in this order. The arithmetic also runs inside a worker.
 ARITHMETIC = (
@@ -26,7 +26,8 @@ ARITHMETIC = (
     "intervals.js",
     "worker.js",
 )
-PAGE = ("format.js", "opening.js", "picture.js", "panels.js", "sources.js", "page.js")
+PAGE = ("format.js", "csv.js", "theme.js", "opening.js", "picture.js", "panels.js", "sources.js", "page.js")
+STYLES = ("theme.css", "page.css")
 
 
 def page(content: Mapping[str, Any]) -> str:
@@ -42,18 +43,21 @@ def page(content: Mapping[str, Any]) -> str:
     str
         The HTML file.
     """
-    style, arithmetic = _read("page.css"), _joined(ARITHMETIC)
+    style, arithmetic = page_style(), _joined(ARITHMETIC)
     script = f"(() => {{\n{_joined(PAGE)}\n}})();"  # so that its names do not leave it
-    parts = {
-        "@POLICY@": _policy(style, arithmetic, script),
-        "@TITLE@": html.escape(str(content["title"])),
-        "@STYLE@": style,
-        "@CONTENT@": embedded_json(content),
-        "@ARITHMETIC@": arithmetic,
-        "@SCRIPT@": script,
-    }
-    # In one pass, because the content may contain such a mark.
-    return re.sub("@[A-Z]+@", lambda mark: parts[mark[0]], _read("page.html"))
+    parts = {"STYLE": style, "CONTENT": embedded_json(content), "ARITHMETIC": arithmetic, "SCRIPT": script}
+    return filled(_joined(("page.html",)), str(content["title"]), _policy(style, arithmetic, script), **parts)
+
+
+def page_style() -> str:
+    """The style of the report, which other pages share."""
+    return _joined(STYLES)
+
+
+def filled(template: str, title: str, policy: str, **parts: str) -> str:
+    """A page whose marks such as @STYLE@ are replaced, in one pass, because a part may contain such a mark."""
+    marks = {"TITLE": html.escape(title), "POLICY": policy, **parts}
+    return re.sub("@([A-Z]+)@", lambda mark: marks[mark[1]], template)
 
 
 def embedded_json(content: Mapping[str, Any]) -> str:
@@ -75,21 +79,22 @@ def arithmetic() -> str:
 
 def _policy(style: str, *scripts: str) -> str:
     """What the browser may do with this page: it runs exactly these scripts and reaches nothing outside."""
-    run = " ".join(_digest(script) for script in scripts)
+    run = " ".join(digest(script) for script in scripts)
     return (
-        f"default-src 'none'; img-src data:; style-src {_digest(style)}; script-src {run} blob:; "
+        f"default-src 'none'; img-src data:; style-src {digest(style)}; script-src {run} blob:; "
         "worker-src blob:; base-uri 'none'; form-action 'none'"
     )
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     """The hash by which the policy names the text of an element."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
+def read_texts(package: str, names: tuple[str, ...]) -> str:
+    """Files of a package, one after the other."""
+    return "\n".join(files(package).joinpath(name).read_text(encoding="utf-8").strip() for name in names)
+
+
 def _joined(names: tuple[str, ...]) -> str:
-    return "\n".join(_read(name) for name in names)
-
-
-def _read(name: str) -> str:
-    return files("gralis.report").joinpath(name).read_text(encoding="utf-8").strip()
+    return read_texts("gralis.report", names)

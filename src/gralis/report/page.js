@@ -182,20 +182,6 @@ function wireMethods() {
   }
 }
 
-function wireTheme() {
-  const dark = window.matchMedia("(prefers-color-scheme: dark)"), button = document.getElementById("theme");
-  const set = (on) => {
-    document.documentElement.dataset.theme = on ? "dark" : "light";
-    button.textContent = on ? "Light" : "Dark";
-    button.setAttribute("aria-pressed", String(on));
-    button.setAttribute("aria-label", on ? "Switch to light colours" : "Switch to dark colours");
-  };
-  set(dark.matches);
-  dark.addEventListener("change", () => set(dark.matches));
-  button.addEventListener("click", () => set(document.documentElement.dataset.theme !== "dark"));
-  document.getElementById("print").addEventListener("click", () => window.print());
-}
-
 function wirePicture() {
   const { picture } = CONTENT, figure = document.getElementById("figure");
   if (picture.missing) { // bars take the picture's place

@@ -17,7 +17,7 @@ from gralis.results.explanation import Explanation
 from gralis.views import pixels as on_pixels
 from gralis.views.colours import AGAINST, FOR, red_green_blue
 
-__all__ = ["baseline_picture", "owners", "picture", "places"]
+__all__ = ["baseline_picture", "input_pixels", "owners", "picture", "places"]
 
 _MOST_REGIONS = 400
 _FEWEST_PIXELS = 4  # per region, on average
@@ -45,6 +45,14 @@ def picture(e: Explanation, image: object, owned: Labels) -> dict[str, Any]:
     if shared and e.n_features <= _MOST_REGIONS and e.n_features * _FEWEST_PIXELS <= height * width:
         return {**drawn, "regions": [_region(owned[0] == i) for i in range(e.n_features)]}
     return {**drawn, "heat": data_url(_heat(on_pixels.on_grid(e.values, owned)))}
+
+
+def input_pixels(e: Explanation, image: object) -> NDArray[np.uint8] | None:
+    """The picture that stands for x, (height, width, 3); None if x is not a picture."""
+    owned = owners(e)
+    if owned is None:
+        return None
+    return _pixels(e.endpoints.x[0] if image is None else image, owned.shape[1:], "image")
 
 
 def baseline_picture(e: Explanation, shape: Shape) -> str:

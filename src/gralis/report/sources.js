@@ -83,10 +83,8 @@ function showProvenance(content, shown) {
 }
 
 function asCsv(content, shown) {
-  const cell = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-  const safe = (name) => (/^[=+\-@\t\r]/.test(name) ? `'${name}` : name); // a spreadsheet must not run a name
-  const rows = shown.order.map((i) => [safe(content.features.names[i]), safe(content.features.where[i]), shown.values[i], shown.stderr[i] ?? "", shown.half[i] ?? ""]);
-  return [["feature", "where", "phi", "standard_error", "half_width"], ...rows].map((row) => row.map((each) => cell(String(each))).join(",")).join("\n");
+  const rows = shown.order.map((i) => [content.features.names[i], content.features.where[i], shown.values[i], shown.stderr[i] ?? "", shown.half[i] ?? ""]);
+  return csvText([["feature", "where", "phi", "standard_error", "half_width"], ...rows]);
 }
 
 function showWords(noun) {

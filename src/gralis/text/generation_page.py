@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 
 import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
+from gralis.report.html_page import page_style
 from gralis.results.explanation import Explanation
 from gralis.text.explained_answer import ExplainedAnswer
 from gralis.views.html_parts import document, figures, html_table, number
@@ -88,7 +88,7 @@ def page(generation: ExplainedAnswer, title: str | None = None) -> str:
         f'{radios}<div class="answer">{labels}</div>{panels}</section>'
         f"<section><h2>Everything at once</h2>{_about(g)}{_matrix(g, matrix, half, largest)}</section></main>"
     )
-    style = files("gralis.report").joinpath("page.css").read_text(encoding="utf-8").strip() + _STYLE + shown
+    style = page_style() + _STYLE + shown
     return document(heading, style, body)
 
 
@@ -172,7 +172,7 @@ def _doubts(g: ExplainedAnswer) -> str:
     if not g.doubts:
         return ""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in g.doubts)
-    return f'<div class="doubts" role="note"><h2>Doubts about these numbers</h2><ul>{items}</ul></div>'
+    return f'<div class="box" role="note"><h2>Doubts about these numbers</h2><ul>{items}</ul></div>'
 
 
 def _shades(values: Array, largest: float | None) -> list[str]:
