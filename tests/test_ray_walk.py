@@ -85,3 +85,11 @@ def test_nodes_near_the_end_halve_the_error_of_a_square_root():
     assert found[0].plan["density_heights"][0] > 20
     errors = [np.abs(e.values - truth).max() / truth.max() for e in found]
     assert np.median(errors) < 0.017  # 0.022 with nodes from gradients alone
+
+
+def test_two_features_have_one_ray_to_walk():
+    """A step that is narrower than the nodes of the first look: the only other coalition is that of all features."""
+    e = gralis.explain(lambda z: torch.sigmoid(300 * (z.mean(1) - 0.62)), torch.ones(2, dtype=torch.float64))
+    assert e.plan["quadrature"] == "random"
+    assert max(e.plan["density_heights"]) > 20
+    assert (np.abs(e.values - e.values.mean()) <= e.half_widths()).all()  # both features are alike

@@ -101,3 +101,38 @@ def test_two_replicates_use_bonferroni():
     e = gralis.explain(smooth(9, 0), torch.ones(9, dtype=torch.float64), budget=200, replicates=2)
     single = e.half_widths() / e.estimate.sampling_error
     assert (single > 50).all()  # t with one degree of freedom at 1 - 0.025 / 9
+
+
+def one_coalition(z):
+    """A product of the first five features that dies as soon as another one reaches a quarter."""
+    inside = torch.arange(z.shape[1]) < 5
+    return torch.where(inside, z, torch.relu(1 - 4 * z)).prod(1)
+
+
+def test_a_coalition_that_carries_everything_is_a_doubt_whether_or_not_it_was_drawn():
+    for seed in range(6):
+        e = gralis.explain(one_coalition, torch.ones(10, dtype=torch.float64), budget=300, seed=seed)
+        drawn = np.abs(e.ledger.value).max() > 0.5
+        text = "A single ray makes nearly all" if drawn else "F has the same value at x', at x and at all"
+        assert any(sentence.startswith(text) for sentence in e.doubts)
+
+
+def test_a_network_beside_itself_raises_no_doubt_although_only_rounding_differs():
+    net = torch.nn.Sequential(torch.nn.Linear(12, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1)).eval()
+    generator = torch.Generator().manual_seed(0)
+    for parameter in net.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator) / 4
+    order = torch.randperm(64, generator=generator)
+    again = torch.nn.Sequential(torch.nn.Linear(12, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1)).eval()
+    again[0].weight.data, again[0].bias.data = net[0].weight.data[order], net[0].bias.data[order]
+    again[2].weight.data, again[2].bias.data = net[2].weight.data[:, order], net[2].bias.data
+    found = gralis.compare(net, again, torch.ones(12), budget=300)
+    assert not found.changed().any()
+    assert found.change.doubts == ()
+
+
+def test_rounding_counts_at_the_size_of_what_cancels():
+    """F(x) = 0.01 is the difference of two terms of size 1000, which float32 knows to 1e-4."""
+    slopes = torch.tensor([1000.0, -999.99])
+    found = gralis.compare(lambda z: z @ slopes, lambda z: z @ slopes, torch.ones(2))
+    assert found.change.half_widths().min() > 1.9 * torch.finfo(torch.float32).eps * 1999.99

@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.estimators import Design, Estimate
+from gralis.estimators.design import N_ROUNDINGS
+from gralis.estimators.estimate import LEAST_CARRIERS
 from gralis.ledger import AnyLedger
 
 __all__ = ["witness_doubts"]
 
 _MOST_NAMES = 3
 _MATERIAL = 0.5  # of the sampling error
+_MATTERS = 0.01  # of the largest value: an error below this is not worth a doubt
 
 
 def witness_doubts(
@@ -43,7 +46,7 @@ def witness_doubts(
     tuple of str
         One sentence for each check that failed.
     """
-    checks = (_unknown_nodes, _missed_jumps, _unvisited)
+    checks = (_unknown_nodes, _missed_jumps, _unvisited, _nothing_moves, _one_carrier)
     sentences = (check(ledger, design, estimate, names, difference) for check in checks)
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -86,6 +89,40 @@ def _unvisited(ledger: AnyLedger, design: Design, estimate: Estimate, names: Seq
     return (
         f"The error of {_listed(unknown, np.abs(estimate.values), names)} is not known, because no sampled ray "
         f"contains the feature; explain with a larger budget."
+    )
+
+
+def _nothing_moves(
+    ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float
+) -> str:
+    """F is the same at all coalitions that were drawn, and at x, although it moves on the way to them."""
+    rows = ledger.kept_rows
+    if rows is None or not design.estimator.draws_rays or not rows.has_values:
+        return ""
+    zero = N_ROUNDINGS * (design.rounding if estimate.rounding is None else float(estimate.rounding.max()))
+    if np.abs(rows.value).max() > zero or np.abs(rows.rays).max() <= zero:
+        return ""
+    n_coalitions = len(np.unique(np.packbits(rows.masks, axis=1), axis=0))
+    return (
+        f"F has the same value at x', at x and at all {n_coalitions} coalitions that were drawn. What "
+        f"the features do, if anything, they do on coalitions that were not drawn, and no interval covers that; use a "
+        f"larger budget, or fewer features and plan='exhaustive'."
+    )
+
+
+def _one_carrier(ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float) -> str:
+    """A single ray makes the error, so that others like it may not have been drawn."""
+    if not design.estimator.draws_rays or estimate.exact or estimate.carriers is None:
+        return ""
+    error = np.nan_to_num(estimate.sampling_error)
+    widest = int(error.argmax())
+    rounding = 0.0 if estimate.rounding is None else estimate.rounding[widest]
+    matters = max(_MATTERS * np.abs(estimate.values).max(), N_ROUNDINGS * rounding)
+    if estimate.carriers[widest] >= LEAST_CARRIERS or error[widest] <= matters:
+        return ""
+    return (
+        f"A single ray makes nearly all of the error of {names[widest]}. Coalitions like it are rare and may carry "
+        f"much of the value, so the intervals may not hold; use a larger budget."
     )
 
 

@@ -51,7 +51,8 @@ def walked_density(task: PlanningTask) -> Density | None:
     drawn, _ = task.laws[start].propose(task.rng(_PLACE), _MORE_RAYS, 2 if task.has_census else 1)
     others = np.unique(drawn[~drawn.all(1)], axis=0)  # a ray that occurs twice would confirm itself
     rays = np.concatenate([everyone, others])
-    values = np.concatenate([values, _values(task, others, start, knots)], axis=1)
+    if len(others):  # two features have no other coalition
+        values = np.concatenate([values, _values(task, others, start, knots)], axis=1)
     for _ in range(_CUTS):
         cell = int((_moves(values) ** 2 / np.diff(knots)).sum(0).argmax())
         middle = (knots[cell] + knots[cell + 1]) / 2

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gralis.errors import GralisError
+from gralis.ledger import Ledger
 from gralis.results.explanation import Explanation
 from gralis.results.tables import united
 
@@ -22,8 +23,10 @@ def difference(a: Explanation, b: Explanation) -> Explanation:
             "targets in one call."
         )
     ledger = replace(rows, value=others.value - rows.value, gradient=others.gradient - rows.gradient)
-    # Both sides round at the size of their own values, which the difference does not show.
-    rounding = np.where(a.design.moving, b.design.rounding, 0.0)
+    # Both sides round at the size of their own terms, which the difference does not show. The estimate counts one
+    # rounding of the first side by itself.
+    both = _rounding(a, rows) + _rounding(b, others) - a.design.rounding
+    rounding = np.where(a.design.moving, both, 0.0)
     return replace(
         a,
         estimate=a.design.estimate(ledger).with_rounding(rounding),
@@ -34,3 +37,10 @@ def difference(a: Explanation, b: Explanation) -> Explanation:
         model_doubts=united([a.model_doubts, b.model_doubts]),
         _continue=None,
     )
+
+
+def _rounding(e: Explanation, rows: Ledger) -> float:
+    """A rounding error of F at the size of what cancels in it: the larger of |F| and the largest sum of |ray_i|."""
+    size = max(abs(e.f_x), float(np.abs(e.f_baselines).max()))
+    cancels = float(np.abs(rows.rays).sum(1).max())
+    return e.design.rounding * max(1.0, cancels / size) if size > 0 else e.design.rounding
