@@ -28,10 +28,11 @@ from gralis.api.batch import explain_batch
 from gralis.api.compare import compare
 from gralis.api.cost import cost
 from gralis.api.explain import explain
+from gralis.api.explainer import Explainer
 from gralis.api.replay import replay
 from gralis.errors import BudgetError, GralisError, ModelError
 from gralis.features import Features
-from gralis.files.archive import load
+from gralis.files.row_archive import load
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.ledger import Ledger
 from gralis.many import explain_many, global_importance
@@ -47,6 +48,7 @@ from gralis.version import __version__
 __all__ = [
     "Attribution",
     "BudgetError",
+    "Explainer",
     "Explanation",
     "Explanations",
     "Features",

@@ -1,10 +1,24 @@
-"""What a notebook shows of a value that prints: the printed text, with HTML characters escaped."""
+"""What a notebook shows of a value that prints, and its numbers as a data frame."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sized
+from dataclasses import fields, is_dataclass
 from html import escape
+from typing import Any
 
-__all__ = ["InNotebooks", "text_html"]
+from gralis.errors import GralisError
+
+__all__ = ["InNotebooks", "pandas", "text_html"]
+
+
+def pandas() -> Any:
+    """The package pandas, or a sentence that says how to install it."""
+    try:
+        import pandas as module
+    except ImportError as error:
+        raise GralisError('Tables need pandas: pip install "gralis[tables]".') from error
+    return module
 
 
 def text_html(text: str) -> str:
@@ -21,8 +35,35 @@ def text_html(text: str) -> str:
 
 
 class InNotebooks:
-    """A value whose printed text a notebook shows as a table or a sentence."""
+    """A value whose printed text a notebook shows as a table or a sentence, and whose numbers make a data frame."""
+
+    def to_frame(self) -> Any:
+        """The numbers as a pandas data frame, with one row for each line of the table. This needs the extra `tables`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return pandas().DataFrame(dict(self._frame_columns()))
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        """The columns by name: by default the longest fields side by side, or all fields as one row."""
+        found: dict[str, Any] = (
+            {field.name: getattr(self, field.name) for field in fields(self)} if is_dataclass(self) else {}
+        )
+        shown = {name: value for name, value in found.items() if not name.startswith("_")}
+        lengths = {name: len(value) for name, value in shown.items() if _is_column(value)}
+        longest = max(lengths.values(), default=0)
+        if longest > 1:
+            return {name: list(shown[name]) for name, count in lengths.items() if count == longest}
+        return {name: [value] for name, value in shown.items()}
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return text_html(repr(self))
+
+
+def _is_column(value: object) -> bool:
+    """Whether a field holds one entry per line."""
+    flat = getattr(value, "ndim", 1) == 1
+    return flat and isinstance(value, Sized) and not isinstance(value, str | bytes | Mapping)

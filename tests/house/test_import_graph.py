@@ -12,7 +12,8 @@ ROOT = Path(gralis.__file__).parent
 
 #: Packages and top-level modules, from the first stage to the last. Those on one line do not import each other.
 STAGES = (
-    ("version", "errors", "notebook"),
+    ("version", "errors"),
+    ("notebook",),
     ("arrays",),
     ("checks", "registry"),
     ("laws",),

@@ -9,13 +9,15 @@ from typing import Any, Unpack
 import numpy as np
 from torch import Tensor
 
-from gralis.api.explain import about, begin, complete
+from gralis.api.explain import about, begin, complete, kernels_of
 from gralis.api.signature import options_of_explain
+from gralis.api.tree_run import TreeRun, trees_behind
 from gralis.arrays import Array
 from gralis.errors import bad
 from gralis.features import columns
 from gralis.models.estimator_model import EstimatorModel, estimator, is_estimator
 from gralis.options import Choices
+from gralis.plans import as_plan
 from gralis.problem import Problem, rows_of
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
@@ -63,6 +65,9 @@ def explain_batch(
     ((5, 4), 5)
     """
     completed = complete({**options, "target": None}, "explain_batch")
+    closed = _closed_form(model, xs, target, completed)
+    if closed is not None:
+        return closed
     model, inputs, completed = _rows_at_once(model, xs, completed)
     targets = _one_each(target, len(inputs), "target")
     features = _one_each(completed["features"], len(inputs), "features")
@@ -74,7 +79,27 @@ def explain_batch(
     for places in sharing_groups(problems).values():
         explanations.update(zip(places, on_shared_rays([problems[k] for k in places], completed), strict=True))
     numbers = range(len(problems))
-    return Explanations(tuple(explanations[k] for k in numbers), tuple(f"input {k}" for k in numbers))
+    return Explanations(tuple(explanations[k] for k in numbers), row_labels(xs, len(problems)))
+
+
+def row_labels(xs: Any, n: int) -> tuple[str, ...]:
+    """What the inputs are called: by the index of a data frame, or by their numbers."""
+    return tuple(map(str, xs.index)) if is_frame(xs) else tuple(f"input {k}" for k in range(n))
+
+
+def _closed_form(model: object, xs: Any, target: Any, options: dict[str, Any]) -> Explanations | None:
+    """The explanations of rows by a tree ensemble, all summed up together; None if the model needs sampling."""
+    targets = target if isinstance(target, list) else [target]
+    trees = trees_behind(model, {**options, "target": targets})
+    if trees is None:
+        return None
+    rows = table_rows(xs, "xs")
+    if not len(rows):
+        raise bad("xs", "explain_batch", "a batch of inputs (first axis) or a list with at least one", "no rows")
+    first = rows.iloc[[0]] if is_frame(rows) else rows[0]
+    run = TreeRun(trees, first, kernels_of(options["kernel"]), as_plan(options["plan"]), {**options, "target": "all"})
+    each = _one_each(target, len(rows), "target")
+    return Explanations(run.of_rows(rows, each), row_labels(xs, len(rows)))
 
 
 def _rows_at_once(model: object, xs: object, options: dict[str, Any]) -> tuple[object, list[Any], dict[str, Any]]:

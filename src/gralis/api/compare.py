@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -58,6 +59,17 @@ class Comparison(InNotebooks):
     def _evaluated(self) -> str:
         rows = self.a.ledger.kept_rows
         return f"{self.a.cost.n_rays} rays" if self.a.cost.n_rays or rows is None else f"{len(rows.masks)} coalitions"
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        change = self.change
+        return {
+            "feature": list(change.names),
+            "before": self.a.values,
+            "after": self.b.values,
+            "change": change.values,
+            "half_width": change.half_widths(),
+            "changed": self.changed(),
+        }
 
     def __repr__(self) -> str:
         change, sure = self.change, self.changed()

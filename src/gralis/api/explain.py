@@ -22,7 +22,7 @@ from gralis.targets import Target, Targets
 #: Only these adapt the default budget to the speed of the model. What many inputs cost must not depend on it.
 _PACED = ("explain", "cost")
 
-__all__ = ["about", "begin", "complete", "explain", "prepare"]
+__all__ = ["about", "begin", "complete", "explain", "kernels_of", "prepare"]
 
 
 @overload
@@ -179,7 +179,9 @@ def explain(
 def exactly(model: object, x: object, options: Mapping[str, Any]) -> TreeRun | None:
     """The run that sums up a tree ensemble in closed form; None if the model or the options need sampling."""
     trees = trees_behind(model, options)
-    return None if trees is None else TreeRun(trees, x, _kernels(options["kernel"]), as_plan(options["plan"]), options)
+    if trees is None:
+        return None
+    return TreeRun(trees, x, kernels_of(options["kernel"]), as_plan(options["plan"]), options)
 
 
 def prepare(model: object, x: object, options: Mapping[str, Any], owner: str) -> Run:
@@ -211,10 +213,10 @@ def begin(problems: Sequence[Problem], options: Mapping[str, Any]) -> Run:
     if plan.name == "shared" and (instead := _without_gradients(problems[0])) is not None:
         plan, sentence = as_plan(instead[0]), instead[1]
         problems = [replace(p, choices=tuple(dict.fromkeys((*p.choices, sentence)))) for p in problems]
-    return Run(problems, _kernels(options["kernel"]), plan, Options.checked(options), options["progress"])
+    return Run(problems, kernels_of(options["kernel"]), plan, Options.checked(options), options["progress"])
 
 
-def _kernels(kernel: Any) -> tuple[Kernel, ...]:
+def kernels_of(kernel: Any) -> tuple[Kernel, ...]:
     """The kernels that the user named, at least one."""
     kernels = tuple(as_kernel(k) for k in (kernel if isinstance(kernel, list | tuple) else [kernel]))
     if not kernels:

@@ -92,7 +92,7 @@ def replay(
         "baseline": _baselines(explanation),
         "features": explanation.features,
         "kernel": _kernels(explanation, kernel),
-        "plan": _plan(saved),
+        "plan": "shared" if explanation.plan["name"] == "trees" else _plan(saved),
         "target": None if isinstance(model, Model) else output,
         "dtype": None if isinstance(model, Model) or "," in saved["dtype"] else getattr(torch, saved["dtype"]),
         "progress": progress,

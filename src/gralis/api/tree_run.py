@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gralis.api.tree_problem import TreeProblem, is_margin, outputs_of
+from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators import TREES, Design, Estimate
 from gralis.evaluation.clock import Stopwatch
@@ -19,7 +21,7 @@ from gralis.options import Options
 from gralis.plans import Plan
 from gralis.results.explanation import Explanation
 from gralis.results.provenance import provenance
-from gralis.targets import describe
+from gralis.targets import Target, describe
 from gralis.trees import TreeEnsemble, has_trees, phi_of_rows, read
 
 __all__ = ["TreeRun", "trees_behind"]
@@ -66,35 +68,66 @@ class TreeRun:
 
     def results(self) -> tuple[Explanation, ...]:
         """One explanation per output."""
-        total = self.problem.trees.n_trees * len(self._outputs)
-        with Bar(self._progress, total, "tree") as bar:
-            return tuple(self._explanation(number, bar) for number in range(len(self._outputs)))
+        with Bar(self._progress, self.problem.trees.n_trees * len(self._outputs), "tree") as bar:
+            found = [self._together(self.problem.x[None], output, bar)[0] for output in self._outputs]
+        return tuple(found)
 
-    def _explanation(self, number: int, bar: Bar) -> Explanation:
-        clock, problem = Stopwatch(None), self.problem
-        _, output, sign = self._outputs[number]
-        trees = problem.trees.select(output, sign)
-        bar.add(problem.trees.n_trees - trees.n_trees)
+    def of_rows(self, rows: Any, targets: Sequence[Any]) -> tuple[Explanation, ...]:
+        """One explanation per row, with one target each. Rows of the same output are summed up together."""
+        trees, encoded = self.problem.trees, self.problem.trees.encode(rows)
+        asked = [outputs_of(trees, row, target)[0] for row, target in zip(encoded, targets, strict=True)]
+        found: dict[int, Explanation] = {}
+        with Bar(self._progress, trees.n_trees * len(encoded), "tree") as bar:
+            for output in dict.fromkeys(asked):
+                places = [place for place, own in enumerate(asked) if own == output]
+                found.update(zip(places, self._together(encoded[places], output, bar), strict=True))
+        return tuple(found[place] for place in range(len(encoded)))
+
+    def _together(self, rows: Array, output: tuple[Target, int, float], bar: Bar) -> list[Explanation]:
+        """The explanations of rows for one output."""
+        clock, every = Stopwatch(None), self.problem
+        target, number, sign = output
+        trees = every.trees.select(number, sign)
+        bar.add((every.trees.n_trees - trees.n_trees) * len(rows))
+        f_x, f_baselines = trees.outputs(rows)[:, 0], trees.outputs(every.baselines)[:, 0]
+        phi = phi_of_rows(trees, rows, every.baselines, self.kernel, every.weights, bar.add)[:, 0]
+        fingerprint = every.trees.fingerprint()
+        about = {"trees": every.trees.source, "n_trees": trees.n_trees, "depth": trees.depth}
+        same = (target, trees, f_baselines, about, fingerprint, clock.seconds / len(rows))
+        return [
+            self._explanation(replace(every, x=row), values, value, *same)
+            for row, values, value in zip(rows, phi, f_x, strict=True)
+        ]
+
+    def _explanation(
+        self,
+        problem: TreeProblem,
+        phi: Array,
+        f_x: float,
+        target: Target,
+        trees: TreeEnsemble,
+        f_baselines: Array,
+        about: Mapping[str, Any],
+        fingerprint: str,
+        seconds: float,
+    ) -> Explanation:
         ledger = TreeLedger(trees, problem.x, problem.baselines, problem.weights)
-        f_x, f_baselines = float(trees.outputs(problem.x[None])[0, 0]), trees.outputs(problem.baselines)[:, 0]
         design = Design(self.kernel, problem.squared_distance, problem.weights, TREES, None, _rounding(trees))
-        rows = phi_of_rows(trees, problem.x[None], problem.baselines, self.kernel, problem.weights, bar.add)
-        estimate = Estimate(rows[0, 0], np.zeros((1, trees.n_features)), "sum over trees", exact=True)
-        question = problem.as_problem(self.targets)
-        hashes = {**question.fingerprints(), "model": problem.trees.fingerprint()}
-        about = {"trees": problem.trees.source, "n_trees": trees.n_trees, "depth": trees.depth}
-        asked = provenance(question, number, self.kernels, self.plan, self.options, hashes=hashes, n_inputs=1)
+        estimate = Estimate(phi, np.zeros((1, trees.n_features)), "sum over trees", exact=True)
+        question = problem.as_problem((target,))
+        hashes = {**question.fingerprints(), "model": fingerprint}
+        asked = provenance(question, 0, self.kernels, self.plan, self.options, hashes=hashes, n_inputs=1)
         return Explanation(
             estimate=design.completed(ledger, estimate),
             design=design,
             ledger=ledger,
             features=problem.features,
-            f_x=f_x,
+            f_x=float(f_x),
             f_baselines=f_baselines,
             endpoints=question.endpoints,
-            cost=Cost(seconds=clock.seconds, peak_bytes=peak_bytes()),
+            cost=Cost(seconds=seconds, peak_bytes=peak_bytes()),
             plan={"name": "trees", "estimator": TREES.name, "quadrature": None, "n_nodes": None, **about},
-            provenance={**asked, "class": problem.class_of(self.targets[number])},
+            provenance={**asked, "class": problem.class_of(target)},
             table=question.table,
             reached=None if self.options.tolerance is None else True,
         )

@@ -6,7 +6,7 @@ g is any explainer with attributions. They may be one number per feature, one nu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +86,16 @@ class Audit(InNotebooks):
         from scipy.stats import kendalltau
 
         return _agreement(kendalltau, self.values, self.other)
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        return {
+            "feature": list(self.names),
+            "value": self.values,
+            "other": self.other,
+            "deficit": self.deficit,
+            "half_width": self.half_widths,
+            "disagree": self.disagree,
+        }
 
     def __repr__(self) -> str:
         order = np.argsort(-np.abs(self.deficit), kind="stable")[:15]

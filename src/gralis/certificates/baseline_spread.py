@@ -7,8 +7,9 @@ draw (one baseline, one ray).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,9 @@ class BaselineSpread(InNotebooks):
     share: Array
     n_baselines: int
     names: Sequence[str]
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        return {"feature": list(self.names), "spread": self.spread, "share": self.share}
 
     def __repr__(self) -> str:
         order = np.argsort(-self.spread, kind="stable")[:15]

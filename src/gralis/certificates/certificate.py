@@ -107,6 +107,9 @@ class Certificate(InNotebooks):
         """Whether some half-width is wider than |F(x) - F(x')| itself."""
         return bool((self.half_widths > self.difference).any())
 
+    def _frame_columns(self) -> Mapping[str, Any]:
+        return {"half_width": self.half_widths, "sampling": self.sampling, "quadrature": self.quadrature}
+
     def __repr__(self) -> str:
         widest = float(self.half_widths.max())
         if np.isnan(widest):

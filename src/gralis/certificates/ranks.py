@@ -7,9 +7,9 @@ sums must hold together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,9 @@ class Ranks(InNotebooks):
             raise bad("k", "Ranks.top", f"a whole number from 1 to {len(self.values)}", repr(k))
         sure, possible = np.flatnonzero(self.highest <= k), np.flatnonzero(self.lowest <= k)
         return [self.names[int(i)] for i in sure], [self.names[int(i)] for i in possible]
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        return {"feature": list(self.names), "value": self.values, "lowest": self.lowest, "highest": self.highest}
 
     def __repr__(self) -> str:
         score = np.abs(self.values) if self.by == "magnitude" else self.values

@@ -8,7 +8,9 @@ kernel    = sum_i phi_i(uniform) - sum_i phi_i            what the locality kern
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +61,11 @@ class Residual(InNotebooks):
     numerical: Term
     kernel: Term
     level: float
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        names = ["observed", "path", "numerical", "kernel"]
+        terms = [getattr(self, name) for name in names]
+        return {"part": names, "value": [t.value for t in terms], "half_width": [t.half_width for t in terms]}
 
     def __repr__(self) -> str:
         return (

@@ -7,8 +7,9 @@ come from draws of the law, without the model, and `exact` is False.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,10 @@ class WeightMass(InNotebooks):
     heaviest: tuple[tuple[tuple[tuple[int, ...], float], ...], ...]
     names: Sequence[str]
     exact: bool
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        mean_size = self.sizes @ np.arange(self.sizes.shape[1])
+        return {"feature": list(self.names), "effective": self.effective, "mean_size": mean_size}
 
     def __repr__(self) -> str:
         n = len(self.effective)

@@ -28,7 +28,7 @@ from gralis.storage.embedded import archive_of
 from gralis.storage.json_values import plain
 from gralis.tables import TableCoding
 
-__all__ = ["from_bytes", "load", "save", "to_bytes"]
+__all__ = ["checked", "contents", "from_bytes", "load", "save", "to_bytes"]
 
 KIND = "explanation"
 _KNOWN = re.compile(
@@ -57,17 +57,18 @@ def save(explanation: Explanation, path: str | Path) -> Path:
     Path
         The file.
     """
-    return write_arrays(path, *_contents(explanation))
+    return write_arrays(path, *contents(explanation))
 
 
 def to_bytes(explanation: Explanation) -> bytes:
     """The bytes that `save` writes."""
     stream = io.BytesIO()
-    put_arrays(stream, *_contents(explanation))
+    put_arrays(stream, *contents(explanation))
     return stream.getvalue()
 
 
-def _contents(e: Explanation) -> tuple[Arrays, Meta]:
+def contents(e: Explanation) -> tuple[Arrays, Meta]:
+    """The arrays and the plain values of an explanation, as a file holds them."""
     arrays: Arrays = {
         "values": e.values,
         "departures": e.estimate.departures,
@@ -148,7 +149,7 @@ def load(path: str | Path) -> Explanation:
     path = as_path(path, "load")
     if not path.is_file():
         raise GralisError(f"There is no file {path}.")
-    return _checked(*read_arrays(path, KIND, _KNOWN, archive_of(path) if _is_text(path) else None), path)
+    return checked(*read_arrays(path, KIND, _KNOWN, archive_of(path) if _is_text(path) else None), path)
 
 
 def _is_text(path: Path) -> bool:
@@ -162,7 +163,7 @@ def _is_text(path: Path) -> bool:
 
 def from_bytes(content: bytes) -> Explanation:
     """The explanation in the bytes that `to_bytes` made."""
-    return _checked(*read_arrays("the saved explanation", KIND, _KNOWN, content), "the saved explanation")
+    return checked(*read_arrays("the saved explanation", KIND, _KNOWN, content), "the saved explanation")
 
 
 def _printed(value: Any) -> Any:
@@ -174,7 +175,8 @@ def _printed(value: Any) -> Any:
     return [_printed(part) for part in value] if isinstance(value, list) else value
 
 
-def _checked(arrays: Arrays, meta: Meta, where: str | Path) -> Explanation:
+def checked(arrays: Arrays, meta: Meta, where: str | Path) -> Explanation:
+    """The explanation that a file holds, or an error that says what is wrong with it."""
     try:
         require_whole(arrays, meta)
         return _explanation(

@@ -29,6 +29,8 @@ from gralis.many.result import Results
 from gralis.notebook import InNotebooks
 from gralis.storage.container import write_text
 from gralis.storage.json_values import plain
+from gralis.views.plots import new_figure
+from gralis.views.row_summaries import size_bars
 
 __all__ = ["Importance", "global_importance"]
 
@@ -243,6 +245,36 @@ class Importance(InNotebooks):
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise GralisError(f"{path} does not hold the importances of a data set ({error}).") from error
+
+    def plot(self, top: int = 15, level: float = 0.95, ax: Any = None) -> Any:
+        """Draw mean |phi| of the largest features with simultaneous intervals. This needs the extra `plot`.
+
+        Parameters
+        ----------
+        top : int, default=15
+            How many features to draw.
+        level : float, default=0.95
+            The level of the intervals.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook shows.
+        """
+        order = np.argsort(-self.mean_abs, kind="stable")[: whole(top, "top", 1, "plot")]
+        ax = new_figure(6.8, 1.6 + 0.34 * len(order)).add_subplot() if ax is None else ax
+        half = self.half_widths(level)["mean_abs"]
+        caption = f"mean |phi| of {self.n_inputs} inputs\nlines: {100 * level:.4g}% intervals for all features together"
+        size_bars(ax, [self.names[i] for i in order], self.mean_abs[order], half[order], caption)
+        return ax.figure.figure
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        half = self.half_widths()
+        numbers = {"mean_abs": self.mean_abs, "mean_abs_half_width": half["mean_abs"]}
+        numbers |= {"mean": self.mean, "mean_half_width": half["mean"], "within": self.within, "alone": self.alone}
+        return {"feature": list(self.names), **numbers, **{f"mean of {k}": v for k, v in self.by_class.items()}}
 
     def __repr__(self) -> str:
         order = np.argsort(-self.mean_abs, kind="stable")[:15]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -189,6 +189,10 @@ class Results(InNotebooks):
                     raise GralisError(f"There is no ledger of {item_id!r}: {why}.")
                 return KeptExplanation(self._folder, block, name, str(entry.files[name][1])).load()
         raise GralisError(f"There is no input {item_id!r} in {self.path}.")
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        table = self.values_table()
+        return {name: table[name].to_pylist() for name in table.column_names}
 
     def __repr__(self) -> str:
         failed = f", {self.n_failures} of them without a result (see .failures)" if self.n_failures else ""

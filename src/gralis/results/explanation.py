@@ -283,6 +283,10 @@ class Explanation(Printed):
         """This explanation with the values that `design` reads from `ledger`."""
         return replace(self, estimate=design.estimate(ledger), design=design, ledger=ledger, _continue=None)
 
+    def _frame_columns(self) -> Mapping[str, Any]:
+        named = super()._frame_columns()
+        return {"feature": named["feature"], "data": list(self.data), **named} if self.table is not None else named
+
     def to_dict(self) -> dict[str, Any]:
         """The result in plain values, ready for JSON; the ledger is left out."""
         return {

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.evaluation.cost import Cost
+from gralis.results.attribution import Attribution
 from gralis.results.difference import difference
 from gralis.results.explanation import Explanation
-from gralis.results.result import Result
+from gralis.results.stacked import Stacked
 from gralis.results.tables import doubt_lines, error_text, largest_first, n_shown, name_width, united
 
-__all__ = ["Explanations"]
+__all__ = ["Attributions", "Explanations"]
 
 _MOST_COLUMNS = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanations(Result):
+class Explanations(Stacked):
     """A sequence of explanations, and the stacked view: values[question, feature].
 
     Attributes
@@ -35,56 +38,53 @@ class Explanations(Result):
     each: tuple[Explanation, ...]
     labels: tuple[str, ...]
 
-    def __getitem__(self, place: int | str) -> Explanation:
-        """One explanation, by its place or by its label."""
+    @overload
+    def __getitem__(self, place: int | str) -> Explanation: ...
+    @overload
+    def __getitem__(self, place: slice | list[int] | NDArray[Any]) -> Explanations: ...
+    def __getitem__(self, place: int | str | slice | list[int] | NDArray[Any]) -> Explanation | Explanations:
+        """One explanation, by its place or by its label; or several, by a slice, a list of places or a mask."""
         if isinstance(place, str):
             if place not in self.labels:
                 raise GralisError(f"There is no explanation of {place!r} here; there are {', '.join(self.labels)}.")
             place = self.labels.index(place)
-        return self.each[place]
-
-    def __len__(self) -> int:
-        return len(self.each)
+        if isinstance(place, int | np.integer):
+            return self.each[place]
+        chosen = self._places(place)
+        return Explanations(tuple(self.each[k] for k in chosen), tuple(self.labels[k] for k in chosen))
 
     def __iter__(self) -> Iterator[Explanation]:
         return iter(self.each)
 
     @property
-    def values(self) -> Array:
-        """phi, (n_questions, n_features)."""
-        return self._stacked([one.values for one in self.each])
-
-    @property
-    def _numbers(self) -> Array:
-        return self.values
-
-    @property
-    def stderr(self) -> Array:
-        """Standard errors, (n_questions, n_features)."""
-        return self._stacked([one.stderr for one in self.each])
-
-    @property
-    def exact(self) -> bool:
-        return all(one.exact for one in self.each)
+    def _explained(self) -> tuple[Explanation, ...]:
+        return self.each
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """Why the intervals may not hold, in sentences: those of all explanations."""
         return united(e.doubts for e in self.each)
 
-    def _half_widths(self, level: float) -> Array:
-        """Half-widths that hold together within each explanation, (n_questions, n_features)."""
-        return self._stacked([one.half_widths(level) for one in self.each])
+    def shapley(self) -> Attributions:
+        """The Shapley values of every row, from the same ledgers. They sum to F(x) - F(x')."""
+        return Attributions(tuple(one.shapley() for one in self.each), self.labels, self)
 
-    @property
-    def f_x(self) -> Array:
-        """F(x) of every question."""
-        return np.array([one.f_x for one in self.each])
+    def save(self, path: str | Path) -> Path:
+        """Write all explanations to one file; `gralis.load` reads them back bit for bit.
 
-    @property
-    def delta(self) -> Array:
-        """F(x) - F(x') of every question."""
-        return np.array([one.delta for one in self.each])
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The path that was written.
+        """
+        from gralis.files.row_archive import save_rows
+
+        return save_rows(self, path)
 
     @property
     def cost(self) -> Cost:
@@ -122,17 +122,11 @@ class Explanations(Result):
             )
         return difference(second, first)
 
-    def _stacked(self, rows: list[Array]) -> Array:
-        counts = {len(row) for row in rows}
-        if len(counts) > 1:
-            raise GralisError(
-                f"These inputs have {sorted(counts)} features, so there is no common table; take one by one."
-            )
-        return np.stack(rows)
-
     def __repr__(self) -> str:
         cost = self.cost
-        head = f"{len(self)} explanations on the same rays; {cost.n_gradients} gradients, {cost.seconds:.2g} s"
+        closed = all(one.plan["name"] == "trees" for one in self.each)
+        how = "by sums over trees;" if closed else f"on the same rays; {cost.n_gradients} gradients,"
+        head = f"{len(self)} explanations {how} {cost.seconds:.2g} s"
         shown = n_shown(len(self), _MOST_COLUMNS)
         lines = [head, "F(x) - F(x'): " + ", ".join(f"{d:.4g}" for d in self.delta[:shown])]
         if len({one.n_features for one in self.each}) == 1:
@@ -162,3 +156,41 @@ class Explanations(Result):
         if len(names) > len(order):
             lines.append(f"({len(names) - len(order)} more features)")
         return lines
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attributions(Stacked):
+    """The answers of another explainer for several explanations: values[row, feature].
+
+    Attributes
+    ----------
+    each : tuple of Attribution
+        The attributions.
+    labels : tuple of str
+        What each of them is about.
+    explanations : Explanations
+        The explanations that they come from.
+    """
+
+    each: tuple[Attribution, ...]
+    labels: tuple[str, ...]
+    explanations: Explanations
+
+    def __getitem__(self, place: int) -> Attribution:
+        """One attribution, by its place."""
+        return self.each[place]
+
+    def __iter__(self) -> Iterator[Attribution]:
+        return iter(self.each)
+
+    @property
+    def _explained(self) -> tuple[Explanation, ...]:
+        return self.explanations.each
+
+    def __repr__(self) -> str:
+        mean = np.abs(self.values).mean(0)
+        order = largest_first(mean)
+        width = name_width(self.names, order)
+        lines = [f"{self.each[0].method} of {len(self)} rows ({'exact' if self.exact else 'estimated'})"]
+        lines += [f"{'feature':<{width}}  {'mean |value|':>12}"]
+        return "\n".join([*lines, *(f"{self.names[int(i)]:<{width}}  {mean[i]:>12.5g}" for i in order)])

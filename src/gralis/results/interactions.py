@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -120,6 +120,17 @@ class Interactions(EstimateResult, Mapping[Coalition, float]):
         rows = [row for row, coalition in enumerate(self.coalitions) if len(coalition) > 1]
         rows.sort(key=lambda row: -abs(self._numbers[row]))
         return [(self.coalitions[row], float(self._numbers[row])) for row in rows[:k]]
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        low, high = self.interval().T
+        return {
+            "features": [" x ".join(self.names[i] for i in coalition) for coalition in self.coalitions],
+            "order": [len(coalition) for coalition in self.coalitions],
+            "value": self._numbers,
+            "stderr": self.stderr,
+            "low": low,
+            "high": high,
+        }
 
     def __repr__(self) -> str:
         lines = [titled(f"{self.index} up to order {self.order}", self.exact, self.note)]

@@ -186,6 +186,10 @@ class FeatureResult(EstimateResult):
         form = self.form or InputForm(several=len(leaves) > 1)
         return form.pack(leaves)
 
+    def _frame_columns(self) -> Mapping[str, Any]:
+        low, high = self.interval().T
+        return {"feature": list(self.names), "value": self.values, "stderr": self.stderr, "low": low, "high": high}
+
     def to_dict(self) -> Mapping[str, Any]:
         """The names, values and errors in plain values, ready for JSON."""
         return {"features": list(self.names), "values": self.values.tolist(), "stderr": self.stderr.tolist()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +96,17 @@ class Sweep(Result):
         ax = new_figure(6.4, 4.0).add_subplot() if ax is None else ax
         sweep(self, ax, top=whole(top, "top", 1))
         return ax.figure.figure
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        names, intervals = list(self.explanations[0].names), self.interval().reshape(-1, 2)
+        return {
+            self.parameter: np.repeat(self.settings, len(names)),
+            "feature": names * len(self.settings),
+            "value": self.values.ravel(),
+            "stderr": self.stderr.ravel(),
+            "low": intervals[:, 0],
+            "high": intervals[:, 1],
+        }
 
     def __repr__(self) -> str:
         half, order = self.printed_half_widths, largest_first(self.values, 6)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -73,6 +73,14 @@ class Granularity(InNotebooks):
     def best(self) -> Scale:
         """The scale with the largest difference between insertion and deletion: its ranking of regions says most."""
         return max(self.scales, key=lambda scale: scale.insertion.value - scale.deletion.value)
+
+    def _frame_columns(self) -> Mapping[str, Any]:
+        return {
+            "n_segments": [scale.n_segments for scale in self.scales],
+            "n_features": [scale.explanation.n_features for scale in self.scales],
+            "deletion": [scale.deletion.value for scale in self.scales],
+            "insertion": [scale.insertion.value for scale in self.scales],
+        }
 
     def __repr__(self) -> str:
         lines = [

@@ -192,6 +192,11 @@ class Hoeffding(InNotebooks):
         """F(x) - E F - the sum of the terms: the contribution of sets with more than max_order inputs."""
         return float(self.f_x - self.mean - self.terms_estimate.values.sum())
 
+    def _frame_columns(self) -> Mapping[str, Any]:
+        half = half_widths(self.terms_estimate, self.level) + self.found.margins["terms"]
+        labels = [" x ".join(self.names[i] for i in t) for t in self.sets]
+        return {"inputs": labels, "term": self.terms_estimate.values, "half_width": half}
+
     def __repr__(self) -> str:
         shown = 0.0 if self.exact else 1.0
         lines = [

@@ -206,6 +206,12 @@ class Sensitivity(InNotebooks):
     def _label(self, t: InputSet) -> str:
         return " x ".join(self.names[i] for i in t)
 
+    def _frame_columns(self) -> Mapping[str, Any]:
+        columns: dict[str, Any] = {"input": list(self.names)}
+        for name in ("first", "total", "shapley"):
+            columns |= {name: getattr(self, name), f"{name}_half_width": getattr(self, f"{name}_half_width")}
+        return columns
+
     def __repr__(self) -> str:
         order = np.argsort(-self.total, kind="stable")[: n_shown(self.n_inputs)]
         width = max([5, *(len(self.names[int(i)]) for i in order)])

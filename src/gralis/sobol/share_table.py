@@ -91,6 +91,11 @@ class TermShares(InNotebooks):
     def _label(self, t: InputSet) -> str:
         return " x ".join(self.names[i] for i in t)
 
+    def _frame_columns(self) -> Mapping[str, Any]:
+        labels = [" x ".join(self.names[i] for i in t) for t in self.sets]
+        numbers = {"share": self.shares, "half_width": self.half_width, "closed": self.closed}
+        return {"inputs": labels, **{name: [of[t] for t in self.sets] for name, of in numbers.items()}}
+
     def __repr__(self) -> str:
         order = sorted(self.sets, key=lambda t: -self.shares[t])[: n_shown(len(self.sets))]
         width = max(5, *(len(self._label(t)) for t in order))

@@ -7,7 +7,7 @@ then be built as arrays, and reach the estimator as the rows that the user would
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,12 +36,15 @@ class TableColumn:
         The number that stands for a missing value in a column of numbers; None if there is no such value.
     whole : bool
         Whether the column holds integers or booleans.
+    boolean : bool
+        Whether the column holds booleans.
     """
 
     name: str
     entries: tuple[Any, ...] = ()
     missing: float | None = None
     whole: bool = False
+    boolean: bool = False
 
     @property
     def coded(self) -> bool:
@@ -56,6 +59,8 @@ class TableColumn:
             return self.entries[int(number)]
         if self.missing is not None and number == self.missing:
             return None
+        if self.boolean:
+            return bool(number)
         return int(number) if self.whole else float(number)
 
     def text(self, number: float) -> str:
@@ -107,10 +112,11 @@ class TableCoding:
 
     @classmethod
     def _of_numbers(cls, stacked: NDArray[Any], names: Sequence[str], form: str) -> TableCoding:
-        whole = stacked.dtype.kind in "biu"
+        whole, boolean = stacked.dtype.kind in "biu", stacked.dtype.kind == "b"
         numbers = stacked.astype(np.float64)
         columns = [
-            TableColumn(str(name), missing=_stand_in(numbers[:, k]), whole=whole) for k, name in enumerate(names)
+            TableColumn(str(name), missing=_stand_in(numbers[:, k]), whole=whole, boolean=boolean)
+            for k, name in enumerate(names)
         ]
         return cls(tuple(columns), (stacked.dtype,) * len(columns), form, tuple(names))
 
@@ -199,7 +205,13 @@ class TableCoding:
         """The columns in plain values, for a file."""
         return {
             "columns": [
-                {"name": c.name, "entries": [_stored(e) for e in c.entries], "missing": c.missing, "whole": c.whole}
+                {
+                    "name": c.name,
+                    "entries": [_stored(e) for e in c.entries],
+                    "missing": c.missing,
+                    "whole": c.whole,
+                    "boolean": c.boolean,
+                }
                 for c in self.columns
             ],
             "types": [f"ordered {dtype}" if getattr(dtype, "ordered", False) else str(dtype) for dtype in self.types],
@@ -210,7 +222,7 @@ class TableCoding:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> TableCoding:
         """The columns as a file holds them."""
-        columns = [TableColumn(c["name"], tuple(c["entries"]), c["missing"], c["whole"]) for c in stored["columns"]]
+        columns = [TableColumn(**{**c, "entries": tuple(c["entries"])}) for c in stored["columns"]]
         types = [_type(text, column) for text, column in zip(stored["types"], columns, strict=True)]
         return cls(tuple(columns), tuple(types), stored["form"], tuple(stored["labels"]))
 
@@ -237,7 +249,7 @@ def _column(name: str, rows: Any, background: Any | None) -> tuple[TableColumn, 
         whole = dtype.kind in "biu" and not np.isnan(numbers).any() and bool((numbers == np.round(numbers)).all())
         if dtype.kind in "biu" and not whole:
             dtype = np.dtype(np.float64)
-        return TableColumn(name, missing=_stand_in(numbers), whole=whole), dtype
+        return TableColumn(name, missing=_stand_in(numbers), whole=whole, boolean=dtype.kind == "b"), dtype
     listed = list(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else []
     if isinstance(dtype, pd.CategoricalDtype):
         strange = [entry for entry in rows.dropna().unique() if entry not in set(listed)]

@@ -8,18 +8,10 @@ from typing import Any
 import numpy as np
 
 from gralis.arrays import to_numpy
-from gralis.errors import GralisError, bad
+from gralis.errors import bad
+from gralis.notebook import pandas
 
 __all__ = ["in_order", "is_frame", "is_series", "is_table", "pandas", "row_count", "table_rows"]
-
-
-def pandas() -> Any:
-    """The package pandas, or a sentence that says how to install it."""
-    try:
-        import pandas as module
-    except ImportError as error:
-        raise GralisError('Rows of text and categories need pandas: pip install "gralis[tables]".') from error
-    return module
 
 
 def is_frame(value: object) -> bool:
