@@ -7,7 +7,7 @@ then be built as arrays, and reach the estimator as the rows that the user would
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gralis.results.stacked import Stacked
-from gralis.views.bars import short
 from gralis.views.colours import AGAINST, FOR, GREY, INK
+from gralis.views.names import short
 from gralis.views.row_parts import by_size, clean, error_caption, low_to_high
 
 if TYPE_CHECKING:

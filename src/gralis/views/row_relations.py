@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.results.stacked import Stacked
-from gralis.views.bars import short
 from gralis.views.colours import GREY, INK
+from gralis.views.names import short
 from gralis.views.row_parts import as_numbers, by_size, clean, colour_bar, colours_of, error_caption
 
 if TYPE_CHECKING:

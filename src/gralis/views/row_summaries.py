@@ -10,8 +10,8 @@ from scipy.special import stdtrit
 
 from gralis.arrays import Array
 from gralis.results.stacked import Stacked
-from gralis.views.bars import short
 from gralis.views.colours import DIVERGING, GREY, INK
+from gralis.views.names import short
 from gralis.views.row_parts import by_size, clean, colour_bar, colours_of, error_caption
 
 if TYPE_CHECKING:
