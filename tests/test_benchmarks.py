@@ -215,3 +215,11 @@ def test_coverage_counts_claims_and_resumes(benchmark, tmp_path):
     order = claims.permuted(claims.float32_network(4, 1), 2)
     points = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
     np.testing.assert_allclose(order(points).detach(), claims.float32_network(4, 1)(points).detach(), rtol=0, atol=1e-5)
+
+
+def test_trees_agree_with_shap(benchmark):
+    trees = benchmark("trees")
+    result = trees.run(n_trees=5, depth=3, n_columns=6, n_background=4, n_rows=10, n_repeats=1)
+    assert result["largest_difference"] < 1e-6
+    assert result["ratio_to_shap"]["shap"] == 1
+    assert "5 trees of depth 3" in trees.show(result)

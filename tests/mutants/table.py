@@ -12,6 +12,7 @@ from mutants import (
     table_laws,
     table_plans,
     table_promises,
+    table_trees,
 )
 
 MUTANTS = (
@@ -24,4 +25,5 @@ MUTANTS = (
     *table_intervals.MUTANTS,
     *table_faithfulness.MUTANTS,
     *table_features.MUTANTS,
+    *table_trees.MUTANTS,
 )

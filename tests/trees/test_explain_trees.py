@@ -10,9 +10,9 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
 import gralis
+import slow_trees
+from credit_table import credit, score, three_classes, two_classes
 from gralis import Gaussian, GralisError, Uniform
-from trees import slow_trees
-from trees.credit import credit, score, three_classes, two_classes
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gralis
+import slow_trees
 from gralis.kernels import Gaussian, SizeKernel, Uniform
 from gralis.trees import exact, phi_of_rows
 from gralis.trees.columns import Columns
-from trees import slow_trees
 
 KERNELS = (
     Uniform(),

@@ -11,7 +11,7 @@ import xgboost
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import gralis
-from trees.credit import credit, score, three_classes, two_classes
+from credit_table import credit, score, three_classes, two_classes
 
 N_TRAIN, N_ROWS = 400, 10_000
 QUIET = {"verbose": 0, "allow_writing_files": False, "iterations": 12}

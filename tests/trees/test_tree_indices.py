@@ -10,11 +10,11 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import gralis
+import slow_trees
+from credit_table import credit, score
 from gralis.explainers.indices import BANZHAF, SII, k_sii, stii
 from gralis.explainers.transform import coalitions, index_values, moebius
 from gralis.trees import exact_many, indices, pairs_of_row, singles_of_rows, sum_of_values
-from trees import slow_trees
-from trees.credit import credit, score
 
 SHARES = np.array([0.3, 0.6, 0.1])
 

@@ -13,10 +13,10 @@ import xgboost
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
+from credit_table import credit, score
 from gralis import GralisError
 from gralis.models import TreeEnsemble, trees
 from gralis.trees.columns import Columns
-from trees.credit import credit, score
 
 X = credit(80, categories=False, missing=False)
 Y = score(X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,10 @@ from gralis.features import resolve as resolve_features
 from gralis.models import blackbox
 from gralis.problem import Problem
 from gralis.tables import TableCoding, TableColumn
+from gralis.tables.rows import is_frame, pandas
 from gralis.targets import Target
 from gralis.trees import TreeEnsemble
+from gralis.trees.pipelines import PipelineColumns
 
 __all__ = ["TreeProblem", "is_margin", "outputs_of"]
 
@@ -87,6 +89,12 @@ class TreeProblem:
         The weights of the background rows.
     baseline_name : str
         How the provenance names the background.
+    shown : TableCoding
+        The columns as the user knows them, with the categories behind their codes.
+    shown_x : array of shape (n_table_columns,)
+        The row in these codes.
+    shown_baselines : array of shape (n_baselines, n_table_columns)
+        The background in these codes.
     """
 
     trees: TreeEnsemble
@@ -95,19 +103,32 @@ class TreeProblem:
     baselines: Array
     weights: Array
     baseline_name: str
+    shown: TableCoding
+    shown_x: Array
+    shown_baselines: Array
 
     @classmethod
     def build(cls, trees: TreeEnsemble, x: Any, baseline: Any, features: Any) -> TreeProblem:
         """Check the row, the background and the features, and encode them."""
-        row = trees.encode(_table_of_one(x, trees, "x"))[0]
+        given = _table_of_one(x, trees, "x")
+        row, names = trees.encode(given)[0], trees.columns.names
+        background, numbers, weights, name = _background(trees, row, x, baseline)
+        owners = trees.groups  # of each compared column: the column of the table
         if features is None:
-            named, jumping = columns(trees.columns.names), np.flatnonzero(trees.jumping).tolist()
-            partition = named.jumping(jumping) if jumping else named
+            jumping = [i for i in range(len(names)) if trees.jumping[owners == i].all()]
+            partition = columns(names).jumping(jumping) if jumping else columns(names)
         else:
-            partition = resolve_features(features, ((trees.n_columns,),))
-            labels = partition.labels[0]
+            partition = resolve_features(features, ((len(names),),))
+            labels = partition.labels[0][owners]
             trees = trees.grouped(labels, partition.discrete[labels])
-        problem = cls(trees, row, partition, *_background(trees, row, x, baseline))
+        if isinstance(trees.columns, PipelineColumns):
+            shown = _coding(given, background, names)
+            tables = [shown.encode(_framed(part, given, names)) for part in (given, background)]
+        else:
+            pairs = zip(names, trees.columns.categories, strict=True)
+            shown = TableCoding.of_codes([TableColumn(name, tuple(entries or ())) for name, entries in pairs])
+            tables = [row[None], numbers]
+        problem = cls(trees, row, partition, numbers, weights, name, shown, tables[0][0], tables[1])
         if not problem.squared_distance.any():
             raise GralisError("x equals the baseline everywhere, so there is no difference to explain; choose another.")
         return problem
@@ -119,24 +140,17 @@ class TreeProblem:
 
     def as_problem(self, targets: tuple[Target, ...]) -> Problem:
         """The same question about the black box that computes the trees on encoded rows."""
-        points = (torch.from_numpy(self.baselines),)
+        points = (torch.from_numpy(self.shown_baselines),)
         return Problem(
             blackbox(self.trees.outputs, targets[0]),
-            (torch.from_numpy(self.x),),
+            (torch.from_numpy(self.shown_x),),
             Baselines(points, self.weights, self.baseline_name),
             self.features,
             torch.Tensor,
             targets,
             (torch.float64,),
-            table=self.table,
+            table=self.shown,
         )
-
-    @property
-    def table(self) -> TableCoding:
-        """The columns, with the categories behind their codes."""
-        known = self.trees.columns
-        pairs = zip(known.names, known.categories, strict=True)
-        return TableCoding.of_codes([TableColumn(name, tuple(entries or ())) for name, entries in pairs])
 
     def class_of(self, target: Target) -> str | None:
         """The name of the class that a target belongs to; None if the trees have no classes."""
@@ -161,33 +175,49 @@ def _table_of_one(x: Any, trees: TreeEnsemble, parameter: str) -> Any:
             raise bad(parameter, "explain", "one row of a table, such as frame.iloc[[0]]", f"{len(x)} rows")
         return x
     row = to_numpy(x)
-    if row.shape != (trees.n_columns,):
-        raise bad(parameter, "explain", f"one row of {trees.n_columns} columns", describe(row))
+    if row.shape != (len(names),):
+        raise bad(parameter, "explain", f"one row of {len(names)} columns", describe(row))
     return row[None]
 
 
-def _background(trees: TreeEnsemble, row: Array, x: Any, baseline: Any) -> tuple[Array, Array, str]:
-    """The encoded background, its weights, and its name."""
+def _background(trees: TreeEnsemble, row: Array, x: Any, baseline: Any) -> tuple[Any, Array, Array, str]:
+    """The background as it was given, encoded, its weights, and its name."""
     if isinstance(baseline, Baselines):
-        return to_numpy(baseline.points[0]).astype(np.float64), np.array(baseline.weights), baseline.name
-    name = "array"
+        numbers = to_numpy(baseline.points[0]).astype(np.float64)
+        return numbers, numbers, np.array(baseline.weights), baseline.name
+    n_columns = len(trees.columns.names)
     if isinstance(baseline, Sample):
-        table, rows, name = baseline.X, baseline.rows(), repr(baseline)
-        chosen = table.iloc[rows] if hasattr(table, "iloc") else to_numpy(table)[rows]
-        numbers = trees.encode(chosen)
+        table, chosen, name = baseline.X, baseline.rows(), repr(baseline)
+        rows = table.iloc[chosen] if hasattr(table, "iloc") else to_numpy(table)[chosen]
     elif getattr(baseline, "ndim", 0) == 2 or _is_table(baseline):
-        numbers = trees.encode(baseline)
-        name = f"{len(numbers)} rows of the table"
-    elif isinstance(baseline, Mapping) or hasattr(baseline, "iloc") or np.shape(baseline) == (trees.n_columns,):
-        numbers, name = trees.encode(_table_of_one(baseline, trees, "baseline")), "one row of the table"
+        rows, name = baseline if hasattr(baseline, "iloc") else to_numpy(baseline), f"{len(baseline)} rows of the table"
+    elif isinstance(baseline, Mapping) or hasattr(baseline, "iloc") or np.shape(baseline) == (n_columns,):
+        rows, name = _table_of_one(baseline, trees, "baseline"), "one row of the table"
+    elif isinstance(trees.columns, PipelineColumns):
+        raise bad("baseline", "explain", "rows of the table that the pipeline takes", describe(baseline))
     else:
         found = resolve_baseline(baseline, (np.nan_to_num(row),), x_user=x)
-        numbers, name = to_numpy(found.points[0]).astype(np.float64), found.name
-    if not len(numbers):
+        rows, name = to_numpy(found.points[0]).astype(np.float64), found.name
+    if not len(rows):
         raise bad("baseline", "explain", "at least one row", "an empty table")
-    return numbers, np.full(len(numbers), 1 / len(numbers)), name
+    return rows, trees.encode(rows), np.full(len(rows), 1 / len(rows)), name
 
 
 def _is_table(baseline: Any) -> bool:
     """Whether this is a list of rows."""
     return isinstance(baseline, list) and bool(baseline) and np.ndim(baseline[0]) == 1
+
+
+def _coding(row: Any, background: Any, names: Sequence[str]) -> TableCoding:
+    """How a row and a background that a pipeline takes are shown."""
+    one, rows = (_framed(part, row, names) for part in (row, background))
+    return TableCoding.of(one, rows, names, "frame" if is_frame(one) else "array")
+
+
+def _framed(part: Any, row: Any, names: Sequence[str]) -> Any:
+    """The rows as a data frame, if the row is one or has entries that are not numbers."""
+    if is_frame(part):
+        return part.infer_objects()
+    if is_frame(row) or to_numpy(row).dtype.kind == "O":
+        return pandas().DataFrame(to_numpy(part), columns=list(names)).infer_objects()
+    return to_numpy(part)

@@ -52,8 +52,8 @@ class Columns:
         """Which columns hold categories, (n_columns,)."""
         return np.array([known is not None for known in self.categories], dtype=bool)
 
-    def encode(self, X: Any) -> Array:
-        """A table as numbers, (n_rows, n_columns): categories become their codes, unknown ones NaN."""
+    def entries(self, X: Any) -> tuple[tuple[int, ...], list[Any]]:
+        """The shape of a table and its columns, checked against the names."""
         if hasattr(X, "columns") and hasattr(X, "iloc"):
             names = [str(name) for name in X.columns]
             if self.named and names != list(self.names):
@@ -66,6 +66,11 @@ class Columns:
             entries = list(array.T) if array.ndim == 2 else []
         if len(shape) != 2 or shape[1] != self.n_columns:
             raise bad("X", "the trees", f"rows of {self.n_columns} columns", f"an array of shape {tuple(shape)}")
+        return tuple(shape), entries
+
+    def encode(self, X: Any) -> Array:
+        """A table as numbers, (n_rows, n_columns): categories become their codes, unknown ones NaN."""
+        shape, entries = self.entries(X)
         numbers = np.empty(shape, dtype=np.float64)
         for i, (entry, known) in enumerate(zip(entries, self.categories, strict=True)):
             numbers[:, i] = self._numbers(entry, known, self.names[i])

@@ -209,16 +209,17 @@ class TreeEnsemble:
     def squared_distance(self, x: Array, baselines: Array) -> Array:
         """The squared distance of encoded x from each baseline, feature by feature, (n_baselines, n_features).
 
-        A column that moves counts (x - x')^2. A column that jumps, because it is a category or a value is missing,
-        counts 1 where the two differ.
+        A column that moves counts (x - x')^2. What jumps in a feature, because it is a category or a value is missing,
+        counts 1 together if anything of it differs.
         """
         apart = ~((x == baselines) | (np.isnan(x) & np.isnan(baselines)))
         moves = ~(self.jumping | np.isnan(x) | np.isnan(baselines))
         with np.errstate(invalid="ignore", over="ignore"):
-            squared = np.where(moves, (x - baselines) ** 2, apart)
-        total = np.zeros((len(baselines), self.n_features))
+            squared = np.where(moves, (x - baselines) ** 2, 0.0)
+        total, jumps = np.zeros((len(baselines), self.n_features)), np.zeros((len(baselines), self.n_features))
         np.add.at(total.T, self.groups, squared.T)
-        return total
+        np.maximum.at(jumps.T, self.groups, (apart & ~moves).T)
+        return total + jumps
 
     def select(self, output: int, sign: float = 1.0) -> TreeEnsemble:
         """The ensemble of one output, without the trees that do not change it; `sign` multiplies the output."""
@@ -308,8 +309,9 @@ class TreeEnsemble:
     def about(self) -> dict[str, Any]:
         """What is not an array, in plain values."""
         rest = ("divisor", "inclusive", "single", "link", "classes", "source")
-        columns = {name: getattr(self.columns, name) for name in ("names", "named", "categories")}
-        absent = None if np.isnan(self.columns.absent) else self.columns.absent
+        known: Columns = getattr(self.columns, "inner", self.columns)  # the steps of a pipeline are not stored
+        columns = {name: getattr(known, name) for name in ("names", "named", "categories")}
+        absent = None if np.isnan(known.absent) else known.absent
         return {**{name: getattr(self, name) for name in rest}, "columns": {**columns, "absent": absent}}
 
     @staticmethod

@@ -9,6 +9,7 @@ from gralis.errors import GralisError, bad
 from gralis.trees.catboost_json import read_catboost
 from gralis.trees.ensemble import TreeEnsemble
 from gralis.trees.lightgbm_dump import read_lightgbm
+from gralis.trees.pipelines import is_pipeline, through_pipeline
 from gralis.trees.sklearn_forests import read_forest
 from gralis.trees.sklearn_gradient_boosting import read_gradient_boosting
 from gralis.trees.sklearn_histogram_boosting import read_histogram_boosting
@@ -41,8 +42,14 @@ def _reader(estimator: object) -> Callable[[Any], TreeEnsemble] | None:
     return None
 
 
+def _read_pipeline(pipeline: Any) -> TreeEnsemble:
+    return through_pipeline(pipeline, read(pipeline.steps[-1][1]))
+
+
 def has_trees(estimator: object) -> bool:
     """Whether `read` knows this kind of estimator."""
+    if is_pipeline(estimator):
+        return has_trees(estimator.steps[-1][1])  # type: ignore[attr-defined]
     return isinstance(estimator, TreeEnsemble) or _reader(estimator) is not None
 
 
@@ -53,7 +60,8 @@ def read(estimator: object) -> TreeEnsemble:
     ----------
     estimator : object
         A decision tree, random forest, extra trees, gradient boosting, histogram gradient boosting or isolation forest
-        of scikit-learn, or a model of XGBoost, LightGBM or CatBoost.
+        of scikit-learn, or a model of XGBoost, LightGBM or CatBoost. Also a pipeline that ends in one of them, if its
+        other steps act on each column by itself: scalers, imputers, one-hot and ordinal codes.
 
     Returns
     -------
@@ -76,6 +84,8 @@ def read(estimator: object) -> TreeEnsemble:
     if isinstance(estimator, TreeEnsemble):
         return estimator
     reader = _reader(estimator)
+    if is_pipeline(estimator) and has_trees(estimator):
+        reader = _read_pipeline
     if reader is None:
         allowed = (
             "a fitted decision tree, forest or gradient boosting of scikit-learn, or a model of XGBoost, LightGBM or "

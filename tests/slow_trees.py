@@ -9,7 +9,7 @@ from math import comb, exp, isnan
 import numpy as np
 
 from gralis.kernels import Gaussian, SizeKernel, Uniform
-from gralis.trees import TreeEnsemble
+from gralis.trees import TreeEnsemble, exact_many, pairs_of_row, shapley_weight
 from gralis.trees.columns import Columns
 
 
@@ -161,13 +161,14 @@ def weight(kernel, predecessors, squared):
 
 
 def distance(trees, x, z):
-    squared = np.zeros(trees.n_features)
+    squared, jumped = np.zeros(trees.n_features), set()
     for column, i in enumerate(trees.groups):
         a, b = x[column], z[column]
-        if trees.jumping[column] or isnan(a) or isnan(b):
-            squared[i] += float(a != b and not (isnan(a) and isnan(b)))
-        else:
+        if not (trees.jumping[column] or isnan(a) or isnan(b)):
             squared[i] += (a - b) ** 2
+        elif a != b and not (isnan(a) and isnan(b)):
+            jumped.add(i)
+    squared[list(jumped)] += 1.0
     return squared
 
 
@@ -180,3 +181,14 @@ def game(trees, x, baselines, weights, output=0):
         for z, share in zip(baselines, weights, strict=True):
             v[code] += share * (value(trees, np.where(member, x, z), output) - value(trees, z, output))
     return v
+
+
+def answers():
+    """What the library says on a few rows: phi, Shapley values and pairs, with or without numba."""
+    rng = np.random.default_rng(5)
+    trees = random_ensemble(rng, n_columns=6, n_trees=3, depth=4, categories=2, n_outputs=2)
+    rows, background = (random_rows(rng, trees, n, 0.1) for n in (3, 4))
+    both = exact_many(trees, rows, background, Gaussian(0.6))
+    shares = np.full(4, 0.25)
+    pairs = pairs_of_row(trees, trees.encode(rows)[0], trees.encode(background), shapley_weight, shares)
+    return [both.phi.tolist(), both.shapley.tolist(), pairs.tolist()]
