@@ -29,6 +29,7 @@ COLOURS = list(CODE.values())
 SPECIAL = ["[PAD]", "[UNK]"]
 QUESTION = "question what is the colour ? answer"
 N_PASSAGES, N_WORDS = 5, 9
+N_CLOSER = 10  # prompts whose passage is split into words
 
 
 def corpus() -> list[str]:
@@ -115,7 +116,7 @@ def train(n_steps: int = 500, seed: int = 0) -> tuple[GPT2LMHeadModel, PreTraine
     return model.eval(), tokenizer, words
 
 
-def main(n_prompts: int = 4, n_steps: int = 220) -> dict[str, float]:
+def main(n_prompts: int = 3, n_steps: int = 180) -> dict[str, float]:
     """Explain some riddles; returns how often the passage and, after a closer look, the code word were found."""
     model, tokenizer, words = train(n_steps)
     print("Shapley values of the log-probability of the answer, F(x) - F(x'), over passages")
@@ -129,12 +130,18 @@ def main(n_prompts: int = 4, n_steps: int = 220) -> dict[str, float]:
         answer = gralis.text.explain_generation(model, tokenizer, one.prompt, f" {one.answer} .", absent="pad")
         low = answer.interval()[0, :, 0]
         passage_found += int(np.argmax(answer.values[0])) == one.where and bool(low[one.where] > 0)
-        closer = answer.drill(one.where, into="words", budget=260)
-        best = int(np.argmax(closer.values[0]))
-        word_found += closer.spans[best].of(closer.text) == one.code and bool(closer.interval()[0, best, 0] > 0)
+        if number < N_CLOSER:
+            closer = answer.drill(one.where, into="words", budget=130)
+            best = int(np.argmax(closer.values[0]))
+            is_code = closer.spans[best].of(closer.text) == one.code
+            word_found += is_code and bool(closer.interval()[0, best, 0] > 0)
         if number == 0:
             print(answer)
-    found = {"right": right / n_prompts, "passage": passage_found / n_prompts, "word": word_found / n_prompts}
+    found = {
+        "right": right / n_prompts,
+        "passage": passage_found / n_prompts,
+        "word": word_found / min(n_prompts, N_CLOSER),
+    }
     print(f"{n_prompts} prompts: " + ", ".join(f"{name} {share:.0%}" for name, share in found.items()))
     return found
 

@@ -43,6 +43,7 @@ def furnished(tmp_path_factory) -> Path:
     torch.save(net.state_dict(), folder / "net.pt")
     save_file(net.state_dict(), folder / "net.safetensors")
     (folder / "names.txt").write_text("cat\n<img src=x onerror=alert(1)>\n[red]dog\x1b[31m\n")
+    (folder / "prompt.txt").write_text("the film was good .\n\nwhere is the key ?")
     (folder / "table.csv").write_text(TABLE.replace("\\n", "\n"))
     forest(folder / "forest.skops")
     x = torch.tensor([31, 1.8, 80], dtype=torch.float64)

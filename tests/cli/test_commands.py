@@ -187,7 +187,7 @@ def test_the_examples_of_help_run(gralis_run, folder, name, monkeypatch) -> None
     code, out, _ = gralis_run(name, "--help")
     assert code == 0
     lines = examples(out)
-    assert len(lines) == {"explain": 8, "report": 2, "replay": 2}[name]
+    assert len(lines) == {"explain": 10, "report": 2, "replay": 2}[name]
     if name == "explain":
         program = torch.export.export(network(), (torch.zeros(2, 3, 24, 24),), dynamic_shapes=free)
         torch.export.save(program, folder / "net.pt2")

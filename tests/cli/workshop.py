@@ -25,6 +25,14 @@ def build():
 def rows():
     torch.manual_seed(1)
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+
+def classifier():
+    from text_models import network, tokenizer
+    return network("bert"), tokenizer()
+
+def writer():
+    from text_models import network, tokenizer
+    return network("gpt2"), tokenizer(bos=False)
 """
 
 #: Every row of table.csv: age, height, weight, price; the model of rows sees the first three.

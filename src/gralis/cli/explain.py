@@ -11,9 +11,10 @@ import typer
 from gralis import plans
 from gralis.cli import options
 from gralis.cli.explain_run import ExplainRun
+from gralis.cli.explain_text import explain_prompt, explain_words
 from gralis.cli.inputs import PictureInputs, RowInputs
 from gralis.cli.model import load_model
-from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights, method, tables
+from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights, method, tables, texts
 from gralis.cli.output import OutputFolder
 from gralis.cli.tables import read_table
 from gralis.cli.target_choice import read_class_names
@@ -30,6 +31,8 @@ EXAMPLES = (
     ("until every error is below 5%", "gralis explain photo.jpg other.png --model net.py:build --tolerance 0.05"),
     ("an exported program", "gralis explain photo.jpg --model net.pt2 --allow-pickle"),
     ("a row of a table", "gralis explain --data table.csv --row 2 --drop price --model net.py:rows"),
+    ("a text, word by word", 'gralis explain --text "not a good film" --model net.py:classifier --target 1'),
+    ("a prompt, and what is written after it", "gralis explain --prompt prompt.txt --model net.py:writer --out out"),
     ("for another program", "gralis explain photo.jpg --model net.py:build --json"),
 )
 
@@ -48,6 +51,10 @@ _LABELS = "A file with the names of the outputs, one on each line."
 _BUDGET = "The largest number of gradients. By default 1024, or a minute if the model is slow."
 _TOLERANCE = "Stop as soon as every half-width is below this share of F(x) - F(x')."
 _PLAN = f"How coalitions are sampled: {', '.join(plans.names())}."
+_TEXT = "A text for a classifier; --model makes (model, tokenizer). --baseline says what an absent word is."
+_PROMPT = "A file with a prompt; explain what the model writes after it. --model makes (model, tokenizer)."
+_ANSWER = "The answer to explain, beginning with its space. By default the model writes one."
+_PARTS = "The features of a text: tokens, words, sentences or passages."
 _Images = Annotated[list[Path] | None, typer.Argument(metavar="IMAGE", help="The pictures.", show_default=False)]
 
 
@@ -65,6 +72,10 @@ def explain(
     size: options.Size = "224",
     mean: options.Mean = options.MEAN,
     std: options.Std = options.STD,
+    text: Annotated[str | None, texts(help=_TEXT)] = None,
+    prompt: Annotated[Path | None, texts(metavar="FILE", help=_PROMPT)] = None,
+    answer: Annotated[str | None, texts(help=_ANSWER)] = None,
+    parts: Annotated[str | None, texts(help=_PARTS)] = None,
     data: Annotated[Path | None, tables(help="A table, .csv or .parquet.")] = None,
     row: Annotated[list[int] | None, tables(help="The number of a row, counted from 0. May be repeated.")] = None,
     drop: options.Drop = None,
@@ -81,8 +92,27 @@ def explain(
     config: Config = None,
     debug: Debug = False,
 ) -> int:
-    """Explain the output of a model for pictures, or for rows of a table, feature by feature and with errors."""
+    """Explain the output of a model for pictures, rows of a table or texts, feature by feature and with errors."""
     inputs: PictureInputs | RowInputs
+    if text is not None or prompt is not None:
+        if images or data is not None or (text is not None and prompt is not None):
+            raise GralisError("Give one of pictures, --data, --text and --prompt.")
+        pair = load_model(model, weights, allow_pickle=allow_pickle)
+        about: dict[str, object] = {
+            "kernel": Uniform() if sigma == math.inf else Gaussian(sigma),
+            "budget": budget,
+            "tolerance": tolerance,
+            "seed": seed,
+            "max_seconds": max_seconds,
+            "absent": baseline or "auto",
+            "progress": False if quiet else None,
+        }
+        folder = None if out is None else OutputFolder(out)
+        if prompt is not None:
+            about["plan"] = "values" if plan == "shared" else plan
+            return explain_prompt(pair, prompt, answer, parts, about, folder, as_json)
+        about["plan"] = None if plan == "shared" else plan
+        return explain_words(pair, text or "", target, parts, about, folder, as_json)
     if data is not None:
         if images:
             raise GralisError("Give pictures or --data, not both.")

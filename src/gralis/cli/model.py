@@ -146,6 +146,9 @@ def _made(name: str) -> Any:
             f"--model {name}: calling {attribute}() failed ({type(error).__name__}: {_first_line(error)}); it must "
             f"take no arguments and return the model."
         ) from error
+    if isinstance(model, tuple) and len(model) == 2 and isinstance(model[0], nn.Module):
+        model[0].eval()
+        return model  # a model with its tokenizer, for --text and --prompt
     if isinstance(model, type) or not (callable(model) or is_estimator(model) or isinstance(model, Model)):
         raise GralisError(f"--model {name}: {attribute}() returned a {type(model).__name__}, not a model.")
     return model

@@ -12,7 +12,7 @@ from gralis.cli.config import configured
 from gralis.errors import GralisError
 from gralis.files.images import IMAGENET_MEAN, IMAGENET_STD, Preprocessing
 
-__all__ = ["MEAN", "STD", "method", "names", "numbers", "pictures", "preprocessing", "run", "size", "tables"]
+__all__ = ["MEAN", "STD", "method", "names", "numbers", "pictures", "preprocessing", "run", "size", "tables", "texts"]
 __all__ += ["AllowPickle", "Compactness", "Config", "Debug", "Drop", "Json", "Mean", "ModelName", "Quiet", "Seed"]
 __all__ += ["Segments", "Sigma", "Size", "Std", "Weights"]
 
@@ -20,6 +20,7 @@ __all__ += ["Segments", "Sigma", "Size", "Std", "Weights"]
 MEAN, STD = (",".join(map(str, channels)) for channels in (IMAGENET_MEAN, IMAGENET_STD))
 #: Options that --help lists under a heading.
 pictures, tables = partial(typer.Option, rich_help_panel="Pictures"), partial(typer.Option, rich_help_panel="Tables")
+texts = partial(typer.Option, rich_help_panel="Texts")
 method, run = partial(typer.Option, rich_help_panel="Method"), partial(typer.Option, rich_help_panel="Run")
 
 _MODEL = (

@@ -81,8 +81,11 @@ class ModelCalls:
         self._resident = place.type == "cpu"
         self._limited, self._weighs = max_memory is not None, weigh or max_memory is not None
         self._max_memory = max_memory if max_memory is not None else spare_memory(place)
-        for sizer in (self.forwards, self.backwards):
-            sizer.room = 1 if self._limited else max(1, int(self._max_memory // (_COPIES * point_bytes)))
+        # A model whose points are small may itself need much more for a row, and can say so before the first batch.
+        needs = getattr(getattr(model.model, "module", None), "row_bytes", None) or (0, 0)
+        for sizer, row_bytes in zip((self.forwards, self.backwards), needs, strict=True):
+            needed = max(_COPIES * point_bytes, row_bytes)
+            sizer.room = 1 if self._limited else max(1, int(self._max_memory // needed))
 
     @classmethod
     def of(

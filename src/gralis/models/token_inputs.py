@@ -20,7 +20,7 @@ from gralis.models.failures import kind
 
 __all__ = ["PresentTokens", "SplicedTokens", "TokenSequence", "accepts", "embedding_of", "logits_in"]
 
-FIXED = -1  # the owner of a token that belongs to no feature
+_VECTORS = 24  # that a layer needs for one token, each as wide as an embedding
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +106,23 @@ class _Wrapped(nn.Module):
     @property
     def _embedding(self) -> nn.Module:
         return self.network.get_input_embeddings()  # type: ignore[operator,no-any-return]
+
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """About how many bytes one text needs: for a forward, and for a forward with its backward.
+
+        A layer holds some dozen vectors per token, and all pairs of tokens unless the attention is fused. A forward
+        keeps two layers at a time, and a backward needs what every layer left.
+        """
+        config = getattr(self.network, "config", None)
+        length, width = len(self.ids), next(self._embedding.parameters()).shape[-1]
+        size = next(self._embedding.parameters()).element_size()
+        heads, layers = (int(getattr(config, name, None) or 1) for name in ("num_attention_heads", "num_hidden_layers"))
+        pairs = 0 if getattr(config, "_attn_implementation", "eager") != "eager" else 3 * heads * length**2
+        layer = size * (_VECTORS * length * width + pairs)
+        kept = self._sequence.others.get("logits_to_keep")
+        logits = 12 * int(getattr(config, "vocab_size", 0) or 0) * (kept if isinstance(kept, int) else length)
+        return 2 * layer + logits, (layers + 1) * layer + 2 * logits
 
     def _others(self, rows: int) -> dict[str, Any]:
         others = {}

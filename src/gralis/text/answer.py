@@ -61,12 +61,20 @@ class Contrast(nn.Module):
     """The scores of one answer minus those of another, token by token; the shorter answer is followed by zeros."""
 
     scale: Tensor
+    answer: PresentTokens | SplicedTokens
+    alternative: PresentTokens | SplicedTokens
 
-    def __init__(self, answer: nn.Module, alternative: nn.Module) -> None:
+    def __init__(self, answer: PresentTokens | SplicedTokens, alternative: PresentTokens | SplicedTokens) -> None:
         super().__init__()
         self.answer, self.alternative = answer, alternative
         self.training = answer.training
-        self.register_buffer("scale", answer.scale)  # type: ignore[arg-type]
+        self.register_buffer("scale", answer.scale)
+
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """What both answers need together."""
+        ours, theirs = self.answer.row_bytes, self.alternative.row_bytes
+        return ours[0] + theirs[0], ours[1] + theirs[1]
 
     def forward(self, points: Tensor) -> Tensor:
         """(rows, n_tokens) of the longer answer."""

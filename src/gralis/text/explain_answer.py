@@ -16,7 +16,7 @@ from gralis.checks import one_of
 from gralis.errors import bad
 from gralis.kernels import Gaussian
 from gralis.ledger import Ledger
-from gralis.models.token_inputs import embedding_of
+from gralis.models.token_inputs import PresentTokens, SplicedTokens, embedding_of
 from gralis.plans import Plan
 from gralis.rays import CENSUS
 from gralis.targets import total
@@ -195,7 +195,7 @@ class _Question:
         prompt, answer = text.encoded.text, self.answer.text
         return Generation.of(run.results(), tokens, prompt, text.spans, answer, what, self._deeper)
 
-    def _scores(self, text: TextFeatures, answer: Answer) -> nn.Module:
+    def _scores(self, text: TextFeatures, answer: Answer) -> PresentTokens | SplicedTokens:
         return answered(self.model, self.tokenizer, text, answer, self.absent, self.score, _OWNER)
 
     @property

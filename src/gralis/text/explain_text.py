@@ -36,6 +36,8 @@ def explain(
     budget: int | None = 1024,
     tolerance: float | None = None,
     level: float = 0.95,
+    quadrature: str | None = None,
+    n_nodes: int | None = None,
     max_seconds: float | None = None,
     seed: int | None = 0,
     batch_size: int | Literal["auto"] = "auto",
@@ -75,6 +77,10 @@ def explain(
         Stop once all half-widths are below this share of F(x) - F(x').
     level : float, default=0.95
         The level of the intervals that `tolerance` refers to.
+    quadrature : str, optional
+        The rule of the nodes on a ray, as in `gralis.explain`.
+    n_nodes : int, optional
+        The number of nodes on a ray.
     max_seconds : float, optional
         Stop after this time and return the result so far.
     seed : int or None, default=0
@@ -110,6 +116,8 @@ def explain(
         budget=budget,
         tolerance=tolerance,
         level=level,
+        quadrature=quadrature,
+        n_nodes=n_nodes,
         max_seconds=max_seconds,
         seed=seed,
         batch_size=batch_size,
