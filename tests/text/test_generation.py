@@ -243,22 +243,6 @@ def test_bad_input_is_one_sentence(change: dict[str, Any], sentence: str) -> Non
     assert sentence in str(raised.value)
 
 
-def test_a_memory_limit_bounds_how_many_texts_run_at_once() -> None:
-    """The network notes how many rows it gets. With no memory to spare each text runs alone, from the first on."""
-    model, tok = network("gpt2"), tokenizer(bos=False)
-    rows: list[int] = []
-    hook = model.transformer.register_forward_pre_hook(
-        lambda module, args, kwargs: rows.append(len(kwargs["inputs_embeds"])), with_kwargs=True
-    )
-    free = explain_generation(model, tok, PROMPT, ANSWER)
-    assert max(rows) > 3
-    rows.clear()
-    tight = explain_generation(model, tok, PROMPT, ANSWER, max_memory=1)
-    hook.remove()
-    assert set(rows) == {1}
-    np.testing.assert_allclose(tight.values, free.values, atol=1e-6)
-
-
 def test_a_long_text_says_how_much_memory_it_needs() -> None:
     """Four times the tokens need about four times the bytes, and a backward needs more than a forward."""
     model, tok = network("llama"), tokenizer(bos=False)
