@@ -223,3 +223,18 @@ def test_trees_agree_with_shap(benchmark):
     assert result["largest_difference"] < 1e-6
     assert result["ratio_to_shap"]["shap"] == 1
     assert "5 trees of depth 3" in trees.show(result)
+
+
+def test_the_first_minutes_count_lines_and_tell_failures(benchmark, monkeypatch):
+    first = benchmark("first_minutes")
+    names = ("network exported to ONNX", "TransformerEncoder, batch axis left on")
+    result = first.run(names)
+    assert [case["name"] for case in result["cases"]] == list(names)
+    assert result["works"] == 2
+    assert [case["lines"] for case in result["cases"]] == [3, 2]
+    assert any("batch axis of 1" in note for note in result["cases"][1]["notes"])
+    wrong = first.Case("wrong", "none", "model = torch.nn.Linear(2, 2).eval()", "print(gralis.explain(model, 'x'))")
+    told = first.outcome(wrong)
+    assert not told.works
+    assert "'x' parameter of explain" in told.result
+    assert len({(case.name) for case in first.CASES}) == len(first.CASES) >= 20

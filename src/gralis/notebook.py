@@ -1,4 +1,4 @@
-"""What a notebook shows of a value that prints, and its numbers as a data frame."""
+"""How much of a value is printed, what a notebook shows of it, and its numbers as a data frame."""
 
 from __future__ import annotations
 
@@ -9,7 +9,27 @@ from typing import Any
 
 from gralis.errors import GralisError
 
-__all__ = ["InNotebooks", "pandas", "text_html"]
+__all__ = ["MOST_ROWS", "InNotebooks", "more", "n_shown", "pandas", "text_html"]
+
+MOST_ROWS = 15
+
+
+def n_shown(count: int, most: int = MOST_ROWS) -> int:
+    """How many of `count` rows a table shows: `most` of them, or one more if only one row would be left out.
+
+    >>> n_shown(15), n_shown(16), n_shown(17)
+    (15, 16, 15)
+    """
+    return count if count <= most + 1 else most
+
+
+def more(count: int, shown: int) -> list[str]:
+    """The line below a table that says how many rows it leaves out, if it does.
+
+    >>> more(17, 15), more(15, 15)
+    (['(2 more)'], [])
+    """
+    return [f"({count - shown} more)"] if count > shown else []
 
 
 def pandas() -> Any:

@@ -123,6 +123,6 @@ def test_two_models_share_their_rays() -> None:
 def test_compare_needs_rows_and_good_options() -> None:
     model = lambda z: z.flatten(1).sum(1)  # noqa: E731
     with pytest.raises(GralisError, match="folded"):
-        gralis.compare(model, model, torch.rand(3, 100, 100), budget=130_000, batch_size=2)
+        gralis.compare(model, model, torch.rand(3, 100, 100), features="pixels", budget=130_000, batch_size=2)
     with pytest.raises(GralisError, match=r"'bugdet'.*compare"):
         gralis.compare(model, model, torch.ones(3), bugdet=100)

@@ -10,8 +10,8 @@ import torch
 
 import gralis
 from gralis import Explanation, Uniform
+from gralis.notebook import MOST_ROWS
 from gralis.results import both_answers
-from gralis.results.tables import MOST_ROWS
 
 
 def hump(z: torch.Tensor) -> torch.Tensor:
@@ -41,6 +41,13 @@ def test_a_feature_with_opposite_signs_is_found_marked_and_said() -> None:
     assert "raises the output on the way from x' to x" in text
     assert "lowers it on average" in text
     assert "opposite signs" in e._repr_html_()
+
+
+def test_a_conflict_of_negligible_features_does_not_alarm() -> None:
+    e = gralis.explain(lambda z: hump(z[:, :2]) + 1000 * z[:, 2], torch.ones(3, dtype=torch.float64), kernel=Uniform())
+    assert [conflict.feature for conflict in e.sign_conflicts] == [0]
+    assert "below 1% of the largest phi this matters little" in repr(e)
+    assert "read both numbers" not in repr(e)
 
 
 def test_a_value_of_zero_is_no_conflict() -> None:
@@ -91,7 +98,15 @@ def test_a_ledger_without_values_or_too_large_shows_phi_alone(monkeypatch: pytes
 @pytest.mark.parametrize("n_features", [MOST_ROWS, MOST_ROWS + 1, MOST_ROWS + 2, MOST_ROWS + 3])
 def test_a_table_never_leaves_out_exactly_one_row(n_features: int) -> None:
     e = explained(n_features, budget=400)
-    for result in (e, e.shapley(), gralis.Explanations((e, e), ("a", "b"))):
+    printed = (
+        e,
+        e.shapley(),
+        gralis.Explanations((e, e), ("a", "b")),
+        e.ranks(),
+        e.audit(e.shapley()),
+        e.weight_mass(),
+    )
+    for result in printed:
         text = repr(result)
         left_out = sum(not re.search(rf"^{re.escape(name)} ", text, flags=re.MULTILINE) for name in e.names)
         assert left_out == (0 if n_features <= MOST_ROWS + 1 else n_features - MOST_ROWS)

@@ -77,6 +77,29 @@ def test_captum_refuses_a_mask_and_features_together() -> None:
     assert len(by_features[0].unique()) == 2
 
 
+def test_a_gradient_of_nan_says_what_to_do_and_that_helps() -> None:
+    def magnitude(z: Tensor) -> Tensor:
+        return (z**2).sum(1).sqrt()  # the gradient of the root is nan where z is 0
+
+    def first_parts(z: Tensor) -> Tensor:
+        return magnitude(z[:, :2]) + magnitude(z[:, 2:])
+
+    with pytest.raises(GralisError, match=r"choose another baseline, such as baseline=1e-3, or plan='endpoint'"):
+        gralis.explain(first_parts, X)
+    assert np.isfinite(gralis.explain(first_parts, X, baseline=1e-3).values).all()
+    assert np.isfinite(gralis.explain(first_parts, X, plan="endpoint").values).all()
+
+
+def test_lightgbm_and_column_names_with_spaces() -> None:
+    lightgbm, pandas = pytest.importorskip("lightgbm"), pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.normal(size=(60, 2)), columns=["mean radius", "area"])
+    model = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, min_child_samples=5).fit(frame, frame["area"])
+    found = gralis.explain(model, frame.iloc[3], baseline=frame)
+    assert np.isclose(found.f_x, model.predict(frame.iloc[[3]])[0])
+    assert abs(found.values[1]) > abs(found.values[0])
+
+
 @pytest.mark.parametrize("quantised_first", [False, True])
 def test_a_quantised_model_is_compared_by_its_values(quantised_first: bool) -> None:
     model = mlp()

@@ -260,7 +260,7 @@ def test_a_folded_ledger_and_many_pixels_open(tmp_path: Path, open_page: Open) -
     page = open_page(folded.report(tmp_path / "folded.html"))
     assert len(table(page)) == 400
     assert "29600 more" in page.inner_text("#figure")
-    heat = gralis.explain(lambda z: z.mean((1, 2, 3)) ** 2, torch.rand(1, 24, 24), budget=512)
+    heat = gralis.explain(lambda z: z.mean((1, 2, 3)) ** 2, torch.rand(1, 24, 24), features="pixels", budget=512)
     page = open_page(heat.report(tmp_path / "heat.html"))
     assert page.locator(".picture image").count() == 2
 

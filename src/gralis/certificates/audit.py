@@ -17,7 +17,7 @@ from gralis.arrays import Array, to_numpy
 from gralis.baselines.endpoints import Endpoints
 from gralis.errors import GralisError, bad
 from gralis.features import Features
-from gralis.notebook import InNotebooks
+from gralis.notebook import InNotebooks, more, n_shown
 
 _ALLOWED = (
     "attributions per feature or on the input's own shape (array, tensor, tuple of them, or a shap or captum result), "
@@ -98,7 +98,7 @@ class Audit(InNotebooks):
         }
 
     def __repr__(self) -> str:
-        order = np.argsort(-np.abs(self.deficit), kind="stable")[:15]
+        order = np.argsort(-np.abs(self.deficit), kind="stable")[: n_shown(len(self.values))]
         width = max([7, *(len(self.names[int(i)]) for i in order)])
         lines = [
             f"audit of {len(self.values)} attributions: {int(self.disagree.sum())} disagree beyond the certificate "
@@ -110,7 +110,7 @@ class Audit(InNotebooks):
             mark = "  disagrees" if self.disagree[i] else ""
             row = f"{self.values[i]:>11.5g}  {self.other[i]:>11.5g}  {self.deficit[i]:>11.5g}  "
             lines.append(f"{self.names[int(i)]:<{width}}  {row}{self.half_widths[i]:>9.2g}{mark}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *more(len(self.values), len(order))])
 
 
 def attributions(other: object, features: Features, endpoints: Endpoints) -> Array:

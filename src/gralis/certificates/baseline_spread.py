@@ -17,7 +17,7 @@ from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators import Design, Estimate
 from gralis.ledger import Ledger
-from gralis.notebook import InNotebooks
+from gralis.notebook import InNotebooks, more, n_shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +45,11 @@ class BaselineSpread(InNotebooks):
         return {"feature": list(self.names), "spread": self.spread, "share": self.share}
 
     def __repr__(self) -> str:
-        order = np.argsort(-self.spread, kind="stable")[:15]
+        order = np.argsort(-self.spread, kind="stable")[: n_shown(len(self.spread))]
         width = max([7, *(len(self.names[int(i)]) for i in order)])
         lines = [f"spread of phi over {self.n_baselines} baselines", f"{'feature':<{width}}  {'spread':>9}  share"]
         lines += [f"{self.names[int(i)]:<{width}}  {self.spread[i]:>9.3g}  {self.share[i]:5.1%}" for i in order]
-        return "\n".join(lines)
+        return "\n".join([*lines, *more(len(self.spread), len(order))])
 
 
 def baseline_spread(ledger: Ledger, design: Design, names: Sequence[str]) -> BaselineSpread:

@@ -18,7 +18,7 @@ from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
 from gralis.errors import GralisError, bad
 from gralis.estimators import Estimate
-from gralis.notebook import InNotebooks
+from gralis.notebook import InNotebooks, more, n_shown
 
 _MOST_FEATURES = 1000
 
@@ -78,7 +78,7 @@ class Ranks(InNotebooks):
 
     def __repr__(self) -> str:
         score = np.abs(self.values) if self.by == "magnitude" else self.values
-        order = np.argsort(-score, kind="stable")[:15]
+        order = np.argsort(-score, kind="stable")[: n_shown(len(score))]
         width = max([7, *(len(self.names[int(i)]) for i in order)])
         lines = [f"ranks by {self.by}, all of them together at {self.level:.4g}"]
         lines += [f"{'feature':<{width}}  {'phi':>11}  rank"]
@@ -86,7 +86,7 @@ class Ranks(InNotebooks):
             low, high = int(self.lowest[i]), int(self.highest[i])
             rank = f"{low}" if low == high else f"{low} to {high}"
             lines.append(f"{self.names[int(i)]:<{width}}  {self.values[i]:>11.5g}  {rank}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *more(len(score), len(order))])
 
 
 def ranks(

@@ -17,7 +17,7 @@ from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
 from gralis.laws import Law
 from gralis.laws.law import all_masks
-from gralis.notebook import InNotebooks
+from gralis.notebook import InNotebooks, more, n_shown
 
 _MOST_ENUMERATED = 14
 _N_DRAWS = 4096
@@ -56,16 +56,17 @@ class WeightMass(InNotebooks):
     def __repr__(self) -> str:
         n = len(self.effective)
         lines = [f"weight over predecessor sets ({'exact' if self.exact else 'from draws of the law'})"]
-        width = max([7, *(len(name) for name in self.names[:15])])
+        shown = n_shown(n)
+        width = max([7, *(len(name) for name in self.names[:shown])])
         lines.append(f"{'feature':<{width}}  {'effective':>9}  {'mean |S|':>8}  heaviest")
-        for i in range(min(n, 15)):
+        for i in range(shown):
             mean = float(self.sizes[i] @ np.arange(n))
             first, weight = self.heaviest[i][0]
             members = "{" + ", ".join(self.names[j] for j in first[:4]) + (", ..." if len(first) > 4 else "") + "}"
             lines.append(
                 f"{self.names[i]:<{width}}  {self.effective[i]:>9.4g}  {mean:>8.3g}  {members} holds {weight:.1%}"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *more(n, shown)])
 
 
 def weight_mass(laws: Sequence[Law], baseline_weights: Array, names: Sequence[str], top: int = 3) -> WeightMass:

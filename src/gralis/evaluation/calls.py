@@ -210,9 +210,18 @@ def _require_finite(rows: Array, name_of: Callable[[tuple[int, ...]], str], poin
     wrong = ~np.isfinite(rows)
     if wrong.any():
         row, *place = np.argwhere(wrong)[0].tolist()
-        raise ModelError(
-            f"The model's {name_of(tuple(place))} is {rows[row, *place]}, first at {points.location(part.start + row)}"
-        )
+        name, where = name_of(tuple(place)), points.location(part.start + row)
+        raise ModelError(f"The model's {name} is {rows[row, *place]}, first at {where}{_advice(name)}")
+
+
+def _advice(name: str) -> str:
+    """What to do about a gradient that is not finite where the output is."""
+    if not name.startswith("gradient"):
+        return ""
+    return (
+        " A square root or a logarithm of zero does this: choose another baseline, such as baseline=1e-3, or "
+        "plan='endpoint', which needs values only."
+    )
 
 
 def _layouts(problem: Problem, *, search: bool) -> tuple[Layout, ...]:

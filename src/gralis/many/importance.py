@@ -26,7 +26,7 @@ from gralis.errors import GralisError, bad
 from gralis.many.mean_intervals import difference_half_widths, mean_half_widths
 from gralis.many.moments import Moments
 from gralis.many.result import Results
-from gralis.notebook import InNotebooks
+from gralis.notebook import InNotebooks, more, n_shown
 from gralis.storage.container import write_text
 from gralis.storage.json_values import plain
 from gralis.views.plots import new_figure
@@ -277,7 +277,7 @@ class Importance(InNotebooks):
         return {"feature": list(self.names), **numbers, **{f"mean of {k}": v for k, v in self.by_class.items()}}
 
     def __repr__(self) -> str:
-        order = np.argsort(-self.mean_abs, kind="stable")[:15]
+        order = np.argsort(-self.mean_abs, kind="stable")[: n_shown(len(self.names))]
         width = max([7, *(len(self.names[i]) for i in order)])
         lines = [f"{self.n_inputs} inputs, {len(self.names)} features, {len(self.classes)} classes"]
         head = f"{'mean |phi|':>10}    {'+-':>7}  {'mean phi':>10}    {'+-':>7}  {'within':>8}  {'alone':>8}"
@@ -287,7 +287,7 @@ class Importance(InNotebooks):
             numbers = f"{self.mean_abs[i]:>10.4g} +- {half['mean_abs'][i]:>7.2g}  {self.mean[i]:>10.4g} +- "
             numbers += f"{half['mean'][i]:>7.2g}  {self.within[i]:>8.3g}  {self.alone[i]:>8.3g}"
             lines.append(f"{self.names[i]:<{width}}  {numbers}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *more(len(self.names), len(order))])
 
 
 def global_importance(results: object, by: str = "label") -> Importance:

@@ -17,6 +17,7 @@ __all__ = ["BothAnswers", "SignConflict", "conflict_sentence"]
 
 MOST_NUMBERS = 2**21  # masks of a ledger; above this the Shapley values would take seconds
 _MOST_NAMED = 3
+_NEGLIGIBLE = 0.01  # of the largest |phi|
 
 
 @dataclass(frozen=True)
@@ -53,26 +54,29 @@ def _with_error(value: float, half_width: float) -> str:
     return f"{value:.3g}" if half_width == 0 else f"{value:.3g} +- {error_text(half_width)}"
 
 
-def conflict_sentence(conflicts: tuple[SignConflict, ...]) -> str:
+def conflict_sentence(conflicts: tuple[SignConflict, ...], largest: float = 0.0) -> str:
     """What opposite signs mean, with the features that have them; the largest come first.
+
+    `largest` is the largest |phi| of all features: beside it, the features may be negligible.
 
     >>> conflict_sentence((SignConflict(8, "region 9", 11.9, 1.8, -1.04, 0.4),))
     "opposite signs: region 9 (phi 11.9 +- 1.8, Shapley -1.04 +- 0.4) raises the output on the way from x' to x or \
 beside few other features (phi), and lowers it on average when it joins at its full value (Shapley); read both numbers"
     """
     first = conflicts[0]
+    negligible = min(abs(first.phi), abs(first.shapley)) < _NEGLIGIBLE * largest
+    end = f"; below {_NEGLIGIBLE:.0%} of the largest phi this matters little" if negligible else "; read both numbers"
     if len(conflicts) == 1:
         does = ("raises", "lowers") if first.phi > 0 else ("lowers", "raises")
         return (
             f"opposite signs: {first.name} ({first.numbers}) {does[0]} the output on the way from x' to x or beside "
-            f"few other features (phi), and {does[1]} it on average when it joins at its full value (Shapley); read "
-            f"both numbers"
+            f"few other features (phi), and {does[1]} it on average when it joins at its full value (Shapley){end}"
         )
     named = ", ".join(one.name for one in conflicts[:_MOST_NAMED])
     more = f" and {len(conflicts) - _MOST_NAMED} more" if len(conflicts) > _MOST_NAMED else ""
     return (
         f"opposite signs: {named}{more} push the output one way on the way from x' to x or beside few other features "
-        f"(phi), and the other way on average when they join at their full value (Shapley); read both numbers"
+        f"(phi), and the other way on average when they join at their full value (Shapley){end}"
     )
 
 

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from gralis.errors import GralisError
 from gralis.evaluation.cost import Cost
+from gralis.notebook import n_shown
 from gralis.results.attribution import Attribution
 from gralis.results.difference import difference
 from gralis.results.explanation import Explanation
 from gralis.results.stacked import Stacked
-from gralis.results.tables import doubt_lines, error_text, largest_first, n_shown, name_width, united
+from gralis.results.tables import doubt_lines, error_text, largest_first, name_width, united
 
 __all__ = ["Attributions", "Explanations"]
 

@@ -12,8 +12,9 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.errors import bad
 from gralis.estimators import Estimate
+from gralis.notebook import n_shown
 from gralis.results.result import EstimateResult
-from gralis.results.tables import error_text, n_shown, titled
+from gralis.results.tables import error_text, titled
 
 __all__ = ["Interactions"]
 

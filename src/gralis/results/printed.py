@@ -46,7 +46,10 @@ class Printed(Certified, BothAnswers):
     @property
     def facts(self) -> tuple[str, ...]:
         """What was decided for the user, opposite signs, the sums, the cost, and whether the run was completed."""
-        notes = [*self.choices, *([conflict_sentence(self.sign_conflicts)] if self.sign_conflicts else [])]
+        notes = [
+            *self.choices,
+            *([conflict_sentence(self.sign_conflicts, float(abs(self.values).max()))] if self.sign_conflicts else []),
+        ]
         notes += [f"{self.sum_sentence}; {self.residual_sentence}", self.cost_sentence]
         if self.table is not None:
             notes.append(f"compared with {self.provenance['baseline']}")

@@ -8,28 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array
+from gralis.notebook import MOST_ROWS, n_shown
 
 __all__ = [
-    "MOST_ROWS",
     "doubt_lines",
     "error_text",
     "largest_first",
-    "n_shown",
     "name_width",
     "titled",
     "united",
 ]
-
-MOST_ROWS = 15
-
-
-def n_shown(count: int, most: int = MOST_ROWS) -> int:
-    """How many of `count` rows a table shows: `most` of them, or one more if only one row would be left out.
-
-    >>> n_shown(15), n_shown(16), n_shown(17)
-    (15, 16, 15)
-    """
-    return count if count <= most + 1 else most
 
 
 def largest_first(values: Array, most: int = MOST_ROWS) -> NDArray[np.int64]:

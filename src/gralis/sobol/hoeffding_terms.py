@@ -17,8 +17,7 @@ from gralis.certificates.simultaneous import half_widths
 from gralis.checks import whole
 from gralis.errors import bad
 from gralis.estimators.estimate import Estimate
-from gralis.notebook import InNotebooks
-from gralis.results.tables import n_shown
+from gralis.notebook import InNotebooks, n_shown
 from gralis.sobol import quadrature
 from gralis.sobol.found import Found, without_sampling
 from gralis.sobol.input_sets import InputSet, subsets

@@ -13,8 +13,7 @@ import numpy as np
 from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators.estimate import Estimate
-from gralis.notebook import InNotebooks
-from gralis.results.tables import MOST_ROWS, n_shown
+from gralis.notebook import MOST_ROWS, InNotebooks, n_shown
 from gralis.sobol.found import Found
 from gralis.sobol.input_sets import InputSet
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators.estimate import Estimate
-from gralis.notebook import InNotebooks
-from gralis.results.tables import n_shown
+from gralis.notebook import InNotebooks, n_shown
 from gralis.sobol.input_sets import InputSet
 
 __all__ = ["TermShares"]

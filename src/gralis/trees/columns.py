@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,7 @@ class Columns:
         """The shape of a table and its columns, checked against the names."""
         if hasattr(X, "columns") and hasattr(X, "iloc"):
             names = [str(name) for name in X.columns]
-            if self.named and names != list(self.names):
+            if self.named and _joined(names) != _joined(self.names):
                 raise bad("X", "the trees", f"a table with the columns {_listed(self.names)}", f"{_listed(names)}")
             entries = [X.iloc[:, i] for i in range(X.shape[1])]
             shape = X.shape
@@ -99,6 +100,11 @@ def _plain(value: Any) -> Any:
     """A scalar of NumPy as one of Python; a missing value, which is no category, as None."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if type(value).__name__ in ("NAType", "NaTType") or value != value else value
+
+
+def _joined(names: Sequence[str]) -> list[str]:
+    """The names without spaces: LightGBM keeps "mean radius" as "mean_radius"."""
+    return [name.replace(" ", "_") for name in names]
 
 
 def _listed(names: Any) -> str:
