@@ -76,3 +76,40 @@ def opposed() -> Explanation:
     """phi and the Shapley value have opposite signs for dose and height, and no error above rounding."""
     names = ["dose", "age", "weight", "height"]
     return gralis.explain(opposed_model, torch.ones(4, dtype=torch.float64), features=gralis.features.columns(names))
+
+
+def sentence() -> Explanation:
+    """A text of ten words, one of them hostile; "not" and "bad" act together."""
+    words = ["The", "soup", "was", "not", "bad", ",", "waiter", HOSTILE, "and", "cold"]
+    weights = torch.tensor([0, 0.3, 0, -1.5, -1.0, 0, 0.1, -2.0, 0.1, -0.8], dtype=torch.float64)
+    tokens = gralis.features.tokens(range(10), names=words)
+    x = torch.ones(10, dtype=torch.float64)
+    return gralis.explain(lambda z: z @ weights + 3 * z[:, 3] * z[:, 4], x, features=tokens, budget=200)
+
+
+def series() -> Explanation:
+    """Two signals of 120 steps in ten windows of a tenth of a second."""
+    steps = torch.arange(120, dtype=torch.float64)
+    x = torch.stack([torch.sin(steps / 9), torch.cos(steps / 20)])
+    windows = gralis.features.windows(120, 12, channels=2, rate=120.0)
+    return gralis.explain(lambda z: z[:, 0, 24:36].mean(1) - z[:, 1, 60:].mean(1) ** 2, x, features=windows, budget=300)
+
+
+def volume() -> Explanation:
+    """12 x 14 x 16 voxels in eight blocks; the first block raises the output, the last one lowers it."""
+    x = torch.tensor(np.random.default_rng(0).random((1, 12, 14, 16)), dtype=torch.float64)
+    blocks = gralis.features.grid((1, 12, 14, 16), (6, 7, 8))
+    return gralis.explain(
+        lambda z: 3 * z[:, 0, :6, :7, :8].mean((1, 2, 3)) - 2 * z[:, 0, 6:, 7:, 8:].mean((1, 2, 3)), x, features=blocks
+    )
+
+
+def table_row() -> Explanation:
+    """A row against twenty rows of data."""
+    rows = np.random.default_rng(0).normal(50, 10, (40, 4))
+    names = gralis.features.columns(["age", "dose", "weight", HOSTILE])
+    weights = torch.tensor([0.1, -0.2, 0.05, 0.3], dtype=torch.float64)
+    background = gralis.baselines.sample(rows, 20)
+    return gralis.explain(
+        lambda z: torch.tanh(z @ weights / 10), torch.tensor(rows[0]), baseline=background, features=names, budget=600
+    )

@@ -119,7 +119,8 @@ def windows(
         per_unit = positive(rate, "rate", "windows")
         ends = [(start / per_unit, min(start + width, length) / per_unit) for start in starts]
         names = [f"{begin:.6g}-{end:.6g} {unit}" for begin, end in ends]
-    return Features((labels,), names, "windows", {"width": width})
+    timing = {} if rate is None else {"rate": float(rate), "unit": unit}
+    return Features((labels,), names, "windows", {"width": width, **timing})
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from gralis.report.words import listed, number, percent, plural, signed, with_ma
 __all__ = ["answers"]
 
 _N_NAMED = 3
+_IDLE = 1e-3  # of the largest value: what is smaller, with its error, does next to nothing
 
 
 def answers(c: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -82,7 +83,8 @@ def _unsure(c: Mapping[str, Any]) -> str:
         return "All of them: how far off these numbers may be is not known."
     if not np.nan_to_num(half, nan=1.0).any():
         return "None: no value has an error above rounding."
-    open_ = np.flatnonzero((np.abs(values) <= half) & (half > 0) | ~np.isfinite(half))
+    least = _IDLE * float(np.nanmax(np.abs(values), initial=0.0))
+    open_ = np.flatnonzero(((np.abs(values) <= half) & (half > least)) | ~np.isfinite(half))
     if not len(open_):
         return f"None: for each {noun} it is certain whether it raises the output, lowers it, or does neither."
     first = int(open_[np.argmax(np.abs(np.nan_to_num(values[open_])))])
@@ -108,7 +110,7 @@ def _distrust(c: Mapping[str, Any]) -> list[str]:
     certificate = c["certificate"]
     if certificate.get("vacuous"):
         sentences.append("Do not trust the sizes: some ± are wider than the whole difference.")
-    elif certificate.get("share") and not certificate["exact"]:
+    elif (certificate.get("share") or 0.0) > 0.01 and not certificate["exact"]:
         share = percent(certificate["share"])
         sentences.append(f"Do not compare values that are close to each other: a ± may be {share} of the difference.")
     sentences.append(_sum(c))

@@ -15,6 +15,7 @@ from gralis.report.answers import answers
 from gralis.report.baseline_words import target_words
 from gralis.report.constants import CONSTANTS
 from gralis.report.disagreements import disagreement_sentences, disagreements
+from gralis.report.input_views import input_view
 from gralis.report.panels import panel_contents
 from gralis.report.picture import owners
 from gralis.results.explanation import Explanation
@@ -61,12 +62,14 @@ def content(
     label = label or e.provenance.get("class")
     listed = np.sort(np.argsort(-np.abs(np.nan_to_num(e.values)), kind="stable")[: sections.MOST_LISTED])
     owned = owners(e)
+    view = input_view(e) if owned is None else None
     parts: dict[str, Any] = {
         "schema": SCHEMA,
         "title": title or f"Why {label or target_words(e.provenance.get('target')) or 'this output'}?",
         "prediction": sections.prediction(e, label),
-        "features": sections.features(e, listed, owned),
+        "features": sections.features(e, listed, owned, view),
         "picture": sections.picture_or_reason(e, image, owned),
+        "view": view,
         "methods": [sections.values(e, listed), *sections.other_methods(e, listed)],
         "kernel": sections.kernel(e),
         "rows": sections.or_missing(lambda: sections.rows(e)),

@@ -47,6 +47,7 @@ function margin(half) {
 
 function percent(share) {
   if (!known(share)) return "–";
+  if (share !== 0 && Math.abs(share) < 0.001) return "less than 0.1 %";
   const text = Math.abs(share) < 0.1 ? (100 * share).toFixed(1) : (100 * share).toFixed(0);
   return `${text.replace("-", "−")} %`;
 }

@@ -26,7 +26,18 @@ ARITHMETIC = (
     "intervals.js",
     "worker.js",
 )
-PAGE = ("format.js", "csv.js", "theme.js", "opening.js", "picture.js", "panels.js", "sources.js", "page.js")
+PAGE = (
+    "format.js",
+    "csv.js",
+    "theme.js",
+    "opening.js",
+    "picture.js",
+    "views.js",
+    "volume.js",
+    "panels.js",
+    "sources.js",
+    "page.js",
+)
 STYLES = ("theme.css", "page.css")
 
 

@@ -60,7 +60,7 @@ function showAll() {
     const box = document.querySelector("#figure .legend");
     if (box) {
       const fresh = legend(limit, NOUN);
-      fresh.append(box.querySelector("button"));
+      fresh.append(...box.querySelectorAll("button"));
       box.replaceWith(fresh);
     }
   }
@@ -183,10 +183,16 @@ function wireMethods() {
 }
 
 function wirePicture() {
-  const { picture } = CONTENT, figure = document.getElementById("figure");
+  const { picture, view } = CONTENT, figure = document.getElementById("figure");
+  if (view) {
+    const drawn = { text: drawText, series: drawSeries, volume: drawVolume }[view.type](CONTENT, call);
+    pictures.push(drawn);
+    figure.append(drawn.svg, legend(1, NOUN));
+    return;
+  }
   if (picture.missing) { // bars take the picture's place
     document.getElementById("ranking").hidden = true;
-    figure.parentElement.classList.add("bars-only");
+    figure.parentElement.classList.add(CONTENT.features.columns ? "tabular" : "bars-only");
     figure.append(document.getElementById("table-box"));
     return;
   }

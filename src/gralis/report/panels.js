@@ -2,6 +2,7 @@
 "use strict";
 
 const REMOVED = "script, style, link, meta, base, iframe, object, embed, form, img:not([src^='data:'])"; // from registered panels
+const NOTHING = 1e-3; // a share of the difference that no reader asks about
 const ROUNDING = 1e-9; // below this share of the difference a number is rounding
 const N_ROWS = 12, N_REMOVED = 8, N_COMPARED = 8;
 
@@ -62,6 +63,7 @@ function showTable(content, shown, chosen, choose) {
   const least = shown.values.some((v) => v < 0) || shown.values.some((v, i) => v - shown.half[i] < 0) ? -reach : 0;
   const low = least === 0 ? 0 : -1.03 * Math.max(...shown.values.map((v, i) => (known(shown.half[i]) ? shown.half[i] : 0) - v), 0);
   const second = secondMethod(content, shown), box = document.getElementById("table-box"), all = box.querySelector("table.all") !== null;
+  const columns = features.columns ? [["value", "value"], ["baseline", "baseline"], ["range", "range of the data"]].filter(([key]) => features.columns[key].some((each) => each !== null)) : [];
   const rows = shown.order.map((i, rank) => make("tr", {
     class: `${rank >= N_ROWS ? "extra" : ""}${i === chosen ? " chosen" : ""}`, "data-row": i, "data-value": shown.values[i],
     "data-stderr": known(shown.stderr[i]) ? shown.stderr[i] : "", "data-half": known(shown.half[i]) ? shown.half[i] : "",
@@ -69,12 +71,14 @@ function showTable(content, shown, chosen, choose) {
     onpointerleave: (event) => { if (event.pointerType === "mouse") choose.leave(); },
   },
   make("td", {}, make("button", { class: "name", type: "button", onclick: () => choose.choose(i), onfocus: () => choose.point(i) }, features.names[i]),
-    make("span", { class: "detail" }, features.where[i]),
+    features.columns ? null : make("span", { class: "detail" }, features.where[i]),
     shown.isExplained && opposedIn(content, i) ? make("span", { class: "flag" }, "methods disagree on its direction") : null),
+  ...columns.map(([key]) => make("td", { class: "column" }, features.columns[key][i] ?? "")),
   make("td", { class: "bar-cell" }, bar(shown.values[i], shown.half[i], low, reach)),
   make("td", { class: `right ${tone(shown.values[i], shown.half[i])}` }, `${signed(shown.values[i])}${margin(shown.half[i])}`),
   second ? make("td", { class: `right wide ${tone(second.values[i], second.half_width[i])}` }, `${signed(second.values[i])}${margin(second.half_width[i])}`) : null));
   const head = make("tr", {}, make("th", { scope: "col" }, capital(features.noun)),
+    ...columns.map(([, title]) => make("th", { scope: "col" }, title)),
     make("th", { scope: "col" }, "lowers | raises the output"), make("th", { scope: "col", class: "right" }, shown.exact ? "φ" : `φ ±`),
     second ? make("th", { scope: "col", class: "right wide" }, second.exact ? "Shapley" : "Shapley ±") : null);
   const table = make("table", { class: all ? "bars all" : "bars" }, make("caption", { class: "small", style: { textAlign: "left", paddingBottom: "8px" } },
@@ -134,7 +138,7 @@ function showResidual(content, shown) {
   });
   rows.push(make("tr", { class: "unranked" }, make("td", {}, make("strong", {}, "The difference"), make("span", { class: "detail" }, "the dotted line")), make("td", { class: "bar-cell" }), make("td", { class: "right" }, make("strong", {}, signed(prediction.delta)))));
   replace("residual-box",
-    make("p", {}, `The output is ${number(prediction.f_x)} for the input and ${number(prediction.f_baseline)} for the baseline. The values add up to ${number(shown.sum)}; ${Math.abs(rest) <= 1e-9 * Math.abs(prediction.delta) ? "nothing remains." : `the remaining ${signed(rest)} belongs to no single ${features.noun}. That is no error: φ counts what a ${features.noun} does in company of every size, and with few others it does ${Math.abs(shown.sum) > Math.abs(prediction.delta) ? "more" : "less"} than with all. Shapley values add up.`}`),
+    make("p", {}, `The output is ${number(prediction.f_x)} for the input and ${number(prediction.f_baseline)} for the baseline. The values add up to ${number(shown.sum)}; ${Math.abs(rest) <= NOTHING * Math.abs(prediction.delta) ? "next to nothing remains." : `the remaining ${signed(rest)} belongs to no single ${features.noun}. That is no error: φ counts what a ${features.noun} does in company of every size, and with few others it does ${Math.abs(shown.sum) > Math.abs(prediction.delta) ? "more" : "less"} than with all. Shapley values add up.`}`),
     make("div", { class: "scroll" }, make("table", { class: "bars" }, make("tbody", {}, ...rows))),
     residual.missing && shown.isExplained ? missing(residual) : null);
 }

@@ -22,14 +22,7 @@ function drawPicture(content, prefix, call) {
   }
   const paths = picture.regions.map((region, i) => {
     const path = draw("path", { d: region.path, class: "region", "data-region": i, "fill-rule": "evenodd" });
-    if (call) {
-      path.setAttribute("role", "button");
-      path.setAttribute("tabindex", "-1");
-      path.addEventListener("pointerenter", (event) => { if (event.pointerType === "mouse") call.point(i); });
-      path.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") call.leave(); });
-      path.addEventListener("click", () => call.choose(i));
-      path.addEventListener("focus", () => call.point(i));
-    }
+    if (call) pointable(path, i, call);
     return path;
   });
   const links = draw("g", { class: "links" }), tags = draw("g", { "aria-hidden": "true" });
@@ -43,8 +36,7 @@ function drawPicture(content, prefix, call) {
       path.setAttribute("fill", sure ? colours[kind] : `url(#${prefix}${kind})`);
       path.setAttribute("fill-opacity", FAINT + LIT * Math.min(strength, 1));
       if (!call) return;
-      path.setAttribute("aria-label", `${features.names[i]}, ${features.where[i]}: ${signed(values[i])}${margin(halves[i])}`);
-      path.setAttribute("tabindex", i === order[0] ? "0" : "-1");
+      nameMark(path, features, i, values[i], halves[i], order[0]);
     });
     if (!call) return;
     const shown = features.n <= MOST_TAGS ? order : order.slice(0, N_BOLD), size = Math.max(5, Math.min(8, picture.width / 30));
@@ -63,28 +55,15 @@ function drawPicture(content, prefix, call) {
     }));
   }
 
-  if (call) {
-    svg.addEventListener("keydown", (event) => {
-      const here = paths.indexOf(document.activeElement), order = call.order();
-      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      let next = null;
-      if (step) next = order[(order.indexOf(here) + step + order.length) % order.length];
-      else if (event.key === "Home") next = order[0];
-      else if (event.key === "End") next = order[order.length - 1];
-      else if (event.key === "Enter" || event.key === " ") { event.preventDefault(); call.choose(here); return; }
-      if (next === null) return;
-      event.preventDefault();
-      paths.forEach((path, i) => path.setAttribute("tabindex", i === next ? "0" : "-1"));
-      paths[next].focus();
-    });
-  }
+  if (call) wireKeys(svg, paths, call);
   return { svg, paint, choose };
 }
 
 function legend(limit, noun) {
+  const tagged = Boolean(CONTENT.picture.regions);
   return make("div", { class: "legend small" },
     make("span", { class: "scale" }, make("span", {}, `lowers −${number(limit, 2)}`), make("span", { class: "ramp", "aria-hidden": "true" }),
       make("span", {}, `+${number(limit, 2)} raises`)),
     make("span", {}, make("span", { class: "swatch", "aria-hidden": "true" }), "sign not certain"),
-    make("span", {}, `a number or name on the picture is that of the ${noun}; the ${N_BOLD} strongest are bold`));
+    !tagged ? null : make("span", {}, `a number or name on the picture is that of the ${noun}; the ${N_BOLD} strongest are bold`));
 }

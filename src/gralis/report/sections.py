@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -77,7 +77,9 @@ def prediction(e: Explanation, label: str | None) -> dict[str, Any]:
     }
 
 
-def features(e: Explanation, listed: Listed, owned: Labels | None) -> dict[str, Any]:
+def features(
+    e: Explanation, listed: Listed, owned: Labels | None, view: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The names of the features, and where they are or which value they have."""
     names = [e.names[int(i)] for i in listed]
     noun = _NOUNS.get(e.features.kind, "feature")
@@ -87,7 +89,12 @@ def features(e: Explanation, listed: Listed, owned: Labels | None) -> dict[str, 
         at = places(owned, e.n_features)
         where = [f"{words.where(place)}, {words.area(place['area'])}" for place in at]
         return {**named, "noun": "region", "where": where, "place": [words.where(p) for p in at], "area": at}
-    return {**named, "noun": noun, "where": _settings(e, listed), "place": None, "area": None}
+    where = _settings(e, listed)
+    if view is not None and view["type"] == "series":
+        where = [f"steps {start + 1} to {stop}" for start, stop in view["windows"]]
+    if view is not None and view["type"] == "volume":
+        noun, where = "region", [f"{size} voxels" for size in e.features.sizes[listed]]
+    return {**named, "noun": noun, "where": where, "place": None, "area": None, **_columns(e, listed)}
 
 
 def _settings(e: Explanation, listed: Listed) -> list[str]:
@@ -104,6 +111,35 @@ def _settings(e: Explanation, listed: Listed) -> list[str]:
         f"{words.number(a)}, baseline {words.number(b)}" if size == 1 else f"{size} coordinates"
         for a, b, size in zip(x, base, sizes, strict=True)
     ]
+
+
+def _columns(e: Explanation, listed: Listed) -> dict[str, Any]:
+    """For a row of a table: the value, the baseline and the range of the data of each column, in words."""
+    if (
+        e.features.kind not in ("columns", "coordinates")
+        or len(e.features.shapes) != 1
+        or len(e.features.shapes[0]) != 1
+    ):
+        return {}
+    cells = [_cells(e, np.flatnonzero(e.features.labels[0] == i)) for i in listed]
+    return {"columns": {key: [cell[key] for cell in cells] for key in ("value", "baseline", "range")}}
+
+
+def _cells(e: Explanation, places: NDArray[np.int64]) -> dict[str, str | None]:
+    if len(places) != 1:
+        return {"value": f"{len(places)} columns", "baseline": None, "range": None}
+    place = int(places[0])
+    number, rows = float(e.endpoints.x[0][place]), e.endpoints.baselines[0][:, place].astype(np.float64)
+    column = None if e.table is None else e.table.columns[place]
+    text = words.number if column is None else column.text
+    if len(rows) == 1:
+        return {"value": text(number), "baseline": text(float(rows[0])), "range": None}
+    known = rows if column is None or column.missing is None else rows[rows != column.missing]
+    if column is not None and (column.coded or not len(known)):
+        share = words.percent(float(e.baseline_weights @ (rows == number)))
+        return {"value": text(number), "baseline": f"{share} have it", "range": f"{len(np.unique(known))} kinds"}
+    ends = f"{text(float(known.min()))} to {text(float(known.max()))}"
+    return {"value": text(number), "baseline": f"mean {words.number(float(known.mean()))}", "range": ends}
 
 
 def _against_background(e: Explanation, feature: int) -> str:

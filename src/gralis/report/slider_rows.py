@@ -16,7 +16,7 @@ from gralis.results.explanation import Explanation
 __all__ = ["packed", "slider_rows"]
 
 _MOST_BYTES = 6 * 2**20  # of rows inside a page
-_KINDS = {"f": "<f8", "i": "<i4", "b": "|u1"}
+_KINDS = {"f": "<f8", "i": "<i4", "b": "|u1", "u": "|u1"}
 _SMALLEST, _LARGEST = 0.15, 5.0  # sigma at the ends of the slider, relative to the distance between x and x'
 
 
