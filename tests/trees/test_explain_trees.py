@@ -193,3 +193,14 @@ def test_bad_input(model, table, options, sentence):
     x = options.pop("x", table.iloc[7])
     with pytest.raises(GralisError, match="(?i)" + sentence):
         gralis.explain(model, x, **{"baseline": table[:5], **options})
+
+
+def test_a_batch_of_rows_knows_each_row(model, table):
+    together = gralis.explain_batch(model, table[5:9], baseline=table[:10])
+    for place, explanation in enumerate(together):
+        alone = gralis.explain(model, table.iloc[5 + place], baseline=table[:10])
+        assert repr(explanation).split("\n")[:9] == repr(alone).split("\n")[:9]
+        np.testing.assert_allclose(explanation.values, alone.values, atol=1e-13)
+        np.testing.assert_allclose(explanation.shapley().values, alone.shapley().values, atol=1e-13)
+        np.testing.assert_array_equal(explanation.endpoints.x[0], alone.endpoints.x[0])
+        assert explanation.provenance["hashes"] == alone.provenance["hashes"]

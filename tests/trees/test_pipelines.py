@@ -96,3 +96,11 @@ def test_steps_that_mix_columns_are_sampled():
 def test_a_pipeline_needs_rows_as_background(pipeline, table):
     with pytest.raises(GralisError, match="rows of the table that the pipeline takes"):
         gralis.explain(pipeline, table.iloc[0], baseline=0.0)
+
+
+def test_a_batch_of_rows_knows_each_row(pipeline, table):
+    together = gralis.explain_batch(pipeline, table[5:9], baseline=table[:10])
+    for place, explanation in enumerate(together):
+        alone = gralis.explain(pipeline, table.iloc[[5 + place]], baseline=table[:10])
+        assert explanation.labels == alone.labels
+        np.testing.assert_allclose(explanation.values, alone.values, atol=1e-13)

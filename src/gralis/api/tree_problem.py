@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,8 @@ class TreeProblem:
         The row in these codes.
     shown_baselines : array of shape (n_baselines, n_table_columns)
         The background in these codes.
+    background : array or data frame
+        The background as it was given.
     """
 
     trees: TreeEnsemble
@@ -106,6 +108,7 @@ class TreeProblem:
     shown: TableCoding
     shown_x: Array
     shown_baselines: Array
+    background: Any
 
     @classmethod
     def build(cls, trees: TreeEnsemble, x: Any, baseline: Any, features: Any) -> TreeProblem:
@@ -121,17 +124,26 @@ class TreeProblem:
             partition = resolve_features(features, ((len(names),),))
             labels = partition.labels[0][owners]
             trees = trees.grouped(labels, partition.discrete[labels])
-        if isinstance(trees.columns, PipelineColumns):
-            shown = _coding(given, background, names)
-            tables = [shown.encode(_framed(part, given, names)) for part in (given, background)]
-        else:
-            pairs = zip(names, trees.columns.categories, strict=True)
-            shown = TableCoding.of_codes([TableColumn(name, tuple(entries or ())) for name, entries in pairs])
-            tables = [row[None], numbers]
-        problem = cls(trees, row, partition, numbers, weights, name, shown, tables[0][0], tables[1])
+        pairs = zip(names, trees.columns.categories, strict=True)
+        codes = TableCoding.of_codes([TableColumn(column, tuple(entries or ())) for column, entries in pairs])
+        every = cls(trees, row, partition, numbers, weights, name, codes, row, numbers, background)
+        (problem,) = every.at_rows(given)
         if not problem.squared_distance.any():
             raise GralisError("x equals the baseline everywhere, so there is no difference to explain; choose another.")
         return problem
+
+    def at_rows(self, rows: Any) -> list[TreeProblem]:
+        """The same question about every row of a table."""
+        encoded, names = self.trees.encode(rows), self.trees.columns.names
+        if not isinstance(self.trees.columns, PipelineColumns):
+            return [replace(self, x=row, shown_x=row) for row in encoded]
+        given, background = (_framed(part, rows, names) for part in (rows, self.background))
+        coding = TableCoding.of(given, background, names, "frame" if is_frame(given) else "array")
+        shown, baselines = coding.encode(given), coding.encode(background)
+        return [
+            replace(self, x=row, shown=coding, shown_x=seen, shown_baselines=baselines)
+            for row, seen in zip(encoded, shown, strict=True)
+        ]
 
     @property
     def squared_distance(self) -> Array:
@@ -206,12 +218,6 @@ def _background(trees: TreeEnsemble, row: Array, x: Any, baseline: Any) -> tuple
 def _is_table(baseline: Any) -> bool:
     """Whether this is a list of rows."""
     return isinstance(baseline, list) and bool(baseline) and np.ndim(baseline[0]) == 1
-
-
-def _coding(row: Any, background: Any, names: Sequence[str]) -> TableCoding:
-    """How a row and a background that a pipeline takes are shown."""
-    one, rows = (_framed(part, row, names) for part in (row, background))
-    return TableCoding.of(one, rows, names, "frame" if is_frame(one) else "array")
 
 
 def _framed(part: Any, row: Any, names: Sequence[str]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from gralis.plans import Plan
 from gralis.results.explanation import Explanation
 from gralis.results.provenance import provenance
 from gralis.targets import Target, describe
-from gralis.trees import TreeEnsemble, has_trees, phi_of_rows, read
+from gralis.trees import TreeEnsemble, has_trees, phi_of_rows, read, singles_of_rows
 
 __all__ = ["TreeRun", "trees_behind"]
 
@@ -69,40 +68,46 @@ class TreeRun:
     def results(self) -> tuple[Explanation, ...]:
         """One explanation per output."""
         with Bar(self._progress, self.problem.trees.n_trees * len(self._outputs), "tree") as bar:
-            found = [self._together(self.problem.x[None], output, bar)[0] for output in self._outputs]
+            found = [self._together([self.problem], output, bar)[0] for output in self._outputs]
         return tuple(found)
 
     def of_rows(self, rows: Any, targets: Sequence[Any]) -> tuple[Explanation, ...]:
         """One explanation per row, with one target each. Rows of the same output are summed up together."""
-        trees, encoded = self.problem.trees, self.problem.trees.encode(rows)
-        asked = [outputs_of(trees, row, target)[0] for row, target in zip(encoded, targets, strict=True)]
+        trees, problems = self.problem.trees, self.problem.at_rows(rows)
+        asked = [outputs_of(trees, one.x, target)[0] for one, target in zip(problems, targets, strict=True)]
         found: dict[int, Explanation] = {}
-        with Bar(self._progress, trees.n_trees * len(encoded), "tree") as bar:
+        with Bar(self._progress, trees.n_trees * len(problems), "tree") as bar:
             for output in dict.fromkeys(asked):
                 places = [place for place, own in enumerate(asked) if own == output]
-                found.update(zip(places, self._together(encoded[places], output, bar), strict=True))
-        return tuple(found[place] for place in range(len(encoded)))
+                found.update(zip(places, self._together([problems[k] for k in places], output, bar), strict=True))
+        return tuple(found[place] for place in range(len(problems)))
 
-    def _together(self, rows: Array, output: tuple[Target, int, float], bar: Bar) -> list[Explanation]:
-        """The explanations of rows for one output."""
-        clock, every = Stopwatch(None), self.problem
+    def _together(
+        self, problems: Sequence[TreeProblem], output: tuple[Target, int, float], bar: Bar
+    ) -> list[Explanation]:
+        """The explanations of rows for one output. Shapley values of many rows together cost little beside phi."""
+        clock, every, rows = Stopwatch(None), self.problem, np.stack([one.x for one in problems])
         target, number, sign = output
         trees = every.trees.select(number, sign)
         bar.add((every.trees.n_trees - trees.n_trees) * len(rows))
         f_x, f_baselines = trees.outputs(rows)[:, 0], trees.outputs(every.baselines)[:, 0]
         phi = phi_of_rows(trees, rows, every.baselines, self.kernel, every.weights, bar.add)[:, 0]
+        beside: list[Array | None] = [None] * len(rows)
+        if len(rows) > 1:
+            beside = list(singles_of_rows(trees, rows, every.baselines, baseline_weights=every.weights)[:, 0])
         fingerprint = every.trees.fingerprint()
         about = {"trees": every.trees.source, "n_trees": trees.n_trees, "depth": trees.depth}
         same = (target, trees, f_baselines, about, fingerprint, clock.seconds / len(rows))
         return [
-            self._explanation(replace(every, x=row), values, value, *same)
-            for row, values, value in zip(rows, phi, f_x, strict=True)
+            self._explanation(one, values, shapley, value, *same)
+            for one, values, shapley, value in zip(problems, phi, beside, f_x, strict=True)
         ]
 
     def _explanation(
         self,
         problem: TreeProblem,
         phi: Array,
+        shapley: Array | None,
         f_x: float,
         target: Target,
         trees: TreeEnsemble,
@@ -111,7 +116,7 @@ class TreeRun:
         fingerprint: str,
         seconds: float,
     ) -> Explanation:
-        ledger = TreeLedger(trees, problem.x, problem.baselines, problem.weights)
+        ledger = TreeLedger(trees, problem.x, problem.baselines, problem.weights, shapley)
         design = Design(self.kernel, problem.squared_distance, problem.weights, TREES, None, _rounding(trees))
         estimate = Estimate(phi, np.zeros((1, trees.n_features)), "sum over trees", exact=True)
         question = problem.as_problem((target,))

@@ -10,7 +10,7 @@ import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
-from gralis.explainers.indices import Index, stii
+from gralis.explainers.indices import SII, Index, stii
 from gralis.explainers.transform import Coalition
 from gralis.ledger import TreeLedger
 
@@ -51,7 +51,7 @@ class TreeValues:
                 f"On trees the indices of single features and of pairs are finite sums, and order={largest} is not "
                 f"available; use order=2, or explain with plan='values'."
             )
-        singles = self.ledger.singles(index.weight)
+        singles = self.ledger.shapley() if index is SII else self.ledger.singles(index.weight)
         pairs = self.ledger.pairs(index.weight) if largest == 2 else np.zeros((0, 0))
         return np.array([singles[one[0]] if len(one) == 1 else pairs[one] for one in sets])
 

@@ -15,7 +15,7 @@ from gralis.errors import GralisError
 from gralis.kernels import Kernel, SizeKernel
 from gralis.kernels.stored import TableOfSizes
 from gralis.ledger.ledger import Ledger
-from gralis.trees import TreeEnsemble, pairs_of_row, phi_of_rows, singles_of_rows, sum_of_values
+from gralis.trees import TreeEnsemble, pairs_of_row, phi_of_rows, shapley_weight, singles_of_rows, sum_of_values
 from gralis.trees.indices import IndexWeight
 
 __all__ = ["TreeLedger"]
@@ -35,12 +35,15 @@ class TreeLedger:
         The encoded baselines.
     weights : array of shape (n_baselines,)
         The weights of the baselines.
+    known_shapley : array of shape (n_features,) or None, default=None
+        The Shapley values, if they were computed together with those of other rows.
     """
 
     trees: TreeEnsemble
     x: Array
     baselines: Array
     weights: Array
+    known_shapley: Array | None = None
 
     keeps_rows: ClassVar[bool] = False
     has_points: ClassVar[bool] = False
@@ -80,6 +83,10 @@ class TreeLedger:
         """phi if only coalitions of this size counted: 1 for single features, n for integrated gradients."""
         weights = tuple(float(s == size - 1) for s in range(self.n_features))
         return self.phi(SizeKernel(TableOfSizes(weights)))
+
+    def shapley(self) -> Array:
+        """The Shapley values of the game, (n_features,)."""
+        return self.singles(shapley_weight) if self.known_shapley is None else self.known_shapley
 
     def singles(self, weight: IndexWeight) -> Array:
         """The index with weights p(n, 1, s) of every feature, (n_features,)."""
