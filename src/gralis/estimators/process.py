@@ -18,6 +18,7 @@ the rows come in such pairs, the even part is not needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ _JITTER = 1e-10
 #: is very steep where this variance is near zero, so the first stage climbs a smoother one.
 _STAGES = ((250, 1e-4), (1000, 1e-10))
 _STEPS, _LEAST_STEPS, _MOST_STEPS = 15_000, 15, 60  # _STEPS counts steps times rows, so that a fit stays cheap
+_FLAT = 1e-6  # a climb ends once a step gains less than this share of the likelihood
 _LOOSE, _TIGHT = 0.01, 1.0  # the precision of the priors on log variances and on log relevances
 _MOST_FADE = 60.0
 _CLEARLY = 1.0  # in log likelihood; rounding must not decide which maximum is taken
@@ -70,10 +72,33 @@ class Rows:
     def n_rows(self) -> int:
         return len(self.values)
 
-    @property
+    @cached_property
     def balance(self) -> Array:
         """2 |T| / n - 1: from -1 for the empty coalition to 1 for the coalition of all features."""
         return np.asarray(self.signs.mean(1))
+
+    @cached_property
+    def gram(self) -> Array:
+        """G = (1/n) sum_j z_j z'_j of all pairs of rows, (n_rows, n_rows)."""
+        return np.asarray(self.signs @ self.signs.T / self.signs.shape[1])
+
+    @cached_property
+    def centred(self) -> Array:
+        """G - u u', (n_rows, n_rows)."""
+        return np.asarray(self.gram - np.outer(self.balance, self.balance))
+
+    @cached_property
+    def levels(self) -> tuple[Array, Array]:
+        """The different sizes, and for every row which of them it has, (n_rows, n_levels)."""
+        levels, size = np.unique(self.balance, return_inverse=True)
+        return levels, (size[:, None] == np.arange(len(levels))).astype(np.float64)
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """Where a flat table over pairs of levels has the entry of each pair of rows, (n_rows, n_rows)."""
+        levels, member = self.levels
+        size = member.argmax(1)
+        return np.asarray(size[:, None] * len(levels) + size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,15 +175,12 @@ class _Parts:
         The covariance matrix.
     common : array of shape (n_rows, n_rows)
         The same for a single baseline, and without the unshared variance.
-    centred : array of shape (n_rows, n_rows)
-        G - u u'.
     p, up, down : array of shape (n_rows, n_rows)
         P, e^(P - R) and e^(-P - R).
     """
 
     matrix: Array
     common: Array
-    centred: Array
     p: Array
     up: Array
     down: Array
@@ -166,19 +188,22 @@ class _Parts:
 
 def _parts(it: Process, rows: Rows) -> _Parts:
     z, u, total = rows.signs, rows.balance, it.relevance.sum()
-    gram = z @ z.T / z.shape[1]
-    centred = gram - np.outer(u, u)
-    levels, size = np.unique(u, return_inverse=True)
-    effects, alone = _by_size(it, levels, rows.paired)
+    effects, alone = _by_size(it, rows.levels[0], rows.paired)
     p = (z * it.relevance) @ z.T
     up, down = np.exp(p - total), np.exp(-p - total)
-    common = it.linear * gram + effects[np.ix_(size, size)] * centred + alone[np.ix_(size, size)]
-    common += it.cubic * (p / total) ** 3 + it.odd * (up - down)
+    common = effects.take(rows.pairs)
+    common *= rows.centred
+    common += alone.take(rows.pairs)
+    common += it.linear * rows.gram
+    cube = p * p
+    cube *= p
+    common += (it.cubic / total**3) * cube
+    common += it.odd * (up - down)
     if not rows.paired:
-        common += _LEVEL + it.even[0] * (p / total) ** 2 + it.even[1] * (up + down)
+        common += _LEVEL + (it.even[0] / total**2) * (p * p) + it.even[1] * (up + down)
     matrix = common.copy() if rows.shares is None else common * (1 + it.apart * rows.shares @ rows.shares.T)
     np.einsum("ii->i", matrix)[:] += it.noise(u) * _squares(rows)
-    return _Parts(matrix, common, centred, p, up, down)
+    return _Parts(matrix, common, p, up, down)
 
 
 def _by_size(it: Process, levels: Array, paired: bool) -> tuple[Array, Array]:
@@ -227,7 +252,7 @@ def _climb(start: Array, centre: Array, rows: Rows, floor: float) -> tuple[float
     bounds += [(-np.log(n), np.log(4.0))] + [(-23.0, 6.0)] * (len(centre) - n - 6)
     steps = int(np.clip(_STEPS // rows.n_rows, _LEAST_STEPS, _MOST_STEPS))
     low, high = np.array(bounds).T
-    options = {"maxiter": steps, "maxcor": 20}
+    options = {"maxiter": steps, "maxcor": 20, "ftol": _FLAT}
     optimum = minimize(
         objective, np.clip(start, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
@@ -257,7 +282,7 @@ def _misfit(theta: Array, rows: Rows) -> tuple[float, Array]:
         slope *= 1 + it.apart * together
     gradient[n] = it.linear / n * _quadratic(z, slope).sum()
     gradient[n + 3 : n + 6] = 0.0
-    gradient[n + 1 : n + 6] += _in_sizes(it, slope, parts.centred, u, rows.paired)
+    gradient[n + 1 : n + 6] += _in_sizes(it, slope, rows)
     b, total = it.relevance, it.relevance.sum()
     square, cosh, sinh = parts.p * parts.p, parts.up + parts.down, parts.up - parts.down
     by_cube = it.cubic / total**3 * np.vdot(slope, square * parts.p)
@@ -276,14 +301,13 @@ def _misfit(theta: Array, rows: Rows) -> tuple[float, Array]:
     return float(misfit), gradient
 
 
-def _in_sizes(it: Process, slope: Array, centred: Array, u: Array, paired: bool) -> Array:
+def _in_sizes(it: Process, slope: Array, rows: Rows) -> Array:
     """The gradient in own, fade, d, f and r of the terms that depend on sizes, computed from tables over sizes."""
-    levels, size = np.unique(u, return_inverse=True)
-    member = (size[:, None] == np.arange(len(levels))).astype(np.float64)
-    in_effects, in_alone = member.T @ ((slope * centred) @ member), member.T @ (slope @ member)
-    effects, alone = _by_size(it, levels, paired)
+    levels, member = rows.levels
+    in_effects, in_alone = member.T @ ((slope * rows.centred) @ member), member.T @ (slope @ member)
+    effects, alone = _by_size(it, levels, rows.paired)
     far = (levels[:, None] - levels) ** 2 / it.reach**2
-    if paired:
+    if rows.paired:
         far_across = (levels[:, None] + levels) ** 2 / it.reach**2
         effects_far = (it.effects(levels, levels) * far + it.effects(levels, -levels) * far_across) / 2
         alone_far = it.curve * (it.near(levels, levels) * far - it.near(levels, -levels) * far_across) / 2
