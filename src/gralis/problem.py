@@ -22,6 +22,7 @@ from gralis.features import Features, columns
 from gralis.features import resolve as resolve_features
 from gralis.features.batch_axis import LEFT_OUT, is_batch_of_one, without_batch_axis
 from gralis.features.pictures import cut_pictures
+from gralis.features.transformer import picture_tokens
 from gralis.features.whole_numbers import jumping_by_type
 from gralis.models import Model, Points, adapt
 from gralis.models.estimator_model import EstimatorModel, estimator, is_estimator
@@ -96,7 +97,9 @@ class Problem:
             x, baseline, features, left_out = _one_input(model, targets, x, baseline, features, device, dtype)
             choices += [LEFT_OUT] if left_out else []
         if layer is not None:
+            config, picture = getattr(model, "config", None), getattr(x, "shape", ())
             model, x, baseline = _at_layer(model, x, baseline, targets[0] if targets else total, layer)
+            features = picture_tokens(config, x.shape, picture) if features is None else features
         form, given = _leaves(x)
         keys = form if isinstance(form, tuple) else None
         adapted = adapt(model, targets[0] if targets else None, device=device, dtype=dtype)

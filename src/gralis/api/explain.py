@@ -118,7 +118,9 @@ def explain(
         Whether to evaluate v(T) = F(x_T) - F(x') too, with one forward per coalition. Shapley values, LIME,
         interactions and the split of the residual need it, and it lowers the error of phi.
     layer : torch.nn.Module or str, optional
-        Explain from the output of this layer instead of the input. The features then divide the activation.
+        Explain from the output of this layer instead of the input. The features then divide the activation. A name
+        that ends in ":input" means what goes into the module: attention heads before their projection, or the units of
+        a dense layer. These are switched to their activations at the baseline, and the rest stays as it is at x.
     atol : float, default=0.0
         A half-width that is small enough whatever F(x) - F(x') is; see `tolerance`.
     max_seconds : float, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from gralis.features.features import Features
 from gralis.features.labels import shape_of
 from gralis.features.partitions import channels
 
-__all__ = ["heads", "patches"]
+__all__ = ["heads", "patches", "picture_tokens"]
 
 
 def patches(shape: object, grid: Sequence[int], extra: int | Sequence[int] = 0, axis: int = 0) -> Features:
@@ -59,6 +60,39 @@ def patches(shape: object, grid: Sequence[int], extra: int | Sequence[int] = 0, 
     cells = np.where(placeless, -1, np.cumsum(~placeless) - 1)
     names = [f"r{cell // grid[1]}c{cell % grid[1]}" if cell >= 0 else f"token {i}" for i, cell in enumerate(cells)]
     return Features(by_token.labels, names, "patches").at(grid, cells.tolist())
+
+
+def picture_tokens(config: object, shape: Sequence[int], picture: Sequence[int]) -> Features | None:
+    """The tokens of a vision transformer's layer on the patches of a picture, if the configuration says how.
+
+    Parameters
+    ----------
+    config : object
+        The configuration of the model, with `patch_size` and perhaps `num_register_tokens`.
+    shape : sequence of int
+        The shape of the layer's output, (tokens, dims).
+    picture : sequence of int
+        The shape of the picture, (channels, height, width).
+
+    Returns
+    -------
+    Features or None
+        None if the layer has no tokens on patches.
+    """
+    size = getattr(config, "patch_size", None)
+    sides = tuple(size) if isinstance(size, Sequence) else (size, size)
+    if len(shape) != 2 or len(picture) != 3 or len(sides) != 2 or not all(is_whole(side, 1) for side in sides):
+        return None
+    grid = (picture[1] // sides[0], picture[2] // sides[1])
+    n_registers = getattr(config, "num_register_tokens", 0)
+    n_registers = n_registers if is_whole(n_registers, 0) else 0
+    extra = shape[0] - grid[0] * grid[1]
+    if extra not in (0, 1, 1 + n_registers, 2):
+        return None
+    placed = patches(tuple(shape), grid, extra)
+    special = ["class token", *(["distillation token"] if extra == 2 and not n_registers else [])]
+    special = [*special, *(f"register {number}" for number in range(1, n_registers + 1))][:extra]
+    return replace(placed, names=[*special, *placed.names[extra:]])
 
 
 def heads(shape: object, n_heads: int, axis: int = -1) -> Features:

@@ -2,6 +2,8 @@
 
 The network runs on x with the output of the layer replaced by the points. That is the rest of the network only if
 everything flows through the layer, and flows through it once. Both are checked, the first by comparing F(x) and F(x').
+A name that ends in ":input" means what goes into a module, such as the attention heads before they are mixed. It is
+switched to its activation at the baseline, and everything that flows around it stays as it is at x.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from gralis.models.protocol import Points
 from gralis.models.torch_module import TorchModel
 from gralis.targets import Target
 
+_INPUT = ":input"  # after the name of a module: what goes into it
 _CLOSE = 1e-4  # relative agreement of F through the layer with F itself; float32 and batch sizes make small differences
 
 __all__ = ["Descent", "Layer", "Tail", "activation_shape", "descend"]
@@ -32,6 +35,7 @@ class Layer:
     network: nn.Module
     module: nn.Module
     name: str
+    before: bool = False  # what goes into the module is meant, and not what comes out of it
 
     @staticmethod
     def find(network: object, layer: object) -> Layer:
@@ -41,6 +45,8 @@ class Layer:
         named = dict(network.named_modules())
         if isinstance(layer, str) and layer in named and layer:
             return Layer(network, named[layer], layer)
+        if isinstance(layer, str) and layer.endswith(_INPUT) and named.get(layer.removesuffix(_INPUT)):
+            return Layer(network, named[layer.removesuffix(_INPUT)], layer, before=True)
         if isinstance(layer, nn.Module):
             for name, module in named.items():
                 if module is layer and name:
@@ -60,7 +66,11 @@ class Layer:
             # A copy: what follows may work in place.
             outputs.append(output.detach().clone() if isinstance(output, Tensor) else output)
 
-        with self.module.register_forward_hook(keep):  # removed afterwards, also after an error
+        def keep_input(module: nn.Module, inputs: Any) -> None:
+            keep(module, inputs, inputs[0] if inputs else None)
+
+        register = self.module.register_forward_pre_hook if self.before else self.module.register_forward_hook
+        with register(keep_input if self.before else keep):  # type: ignore[arg-type]  # removed also after an error
             TorchModel(self.network).outputs(points)
         if not outputs:
             raise ModelError(f"The layer {self.name} was not reached when the model ran on x; choose another layer.")
@@ -100,7 +110,12 @@ class Tail(nn.Module):
             count += 1
             return activation if count == 1 else output
 
-        with self._layer.module.register_forward_hook(replace):
+        def replace_input(module: nn.Module, inputs: Any) -> Any:
+            return (replace(module, inputs, inputs[0]), *inputs[1:])
+
+        module, before = self._layer.module, self._layer.before
+        register = module.register_forward_pre_hook if before else module.register_forward_hook
+        with register(replace_input if before else replace):  # type: ignore[arg-type]
             return call(self.network, points)
 
 
@@ -134,7 +149,9 @@ def descend(model: object, layer: object, x: Points, baselines: Points, target: 
             if repeat:
                 raise
             continue
-        if torch.allclose(through, expected, rtol=_CLOSE, atol=_CLOSE * float(expected.abs().max())):
+        checked = slice(1 if at.before else None)  # what goes around a part of a layer stays as it is at x
+        near = _CLOSE * float(expected.abs().max())
+        if torch.allclose(through[checked], expected[checked], rtol=_CLOSE, atol=near):
             return Descent(tail, of_x[0], of_baselines)
     raise GralisError(
         f"F depends on the input by other ways than through the layer {at.name} (a connection around it?), so the "
