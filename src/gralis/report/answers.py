@@ -37,9 +37,10 @@ def _predicted(c: Mapping[str, Any]) -> str:
 
 def _compared(c: Mapping[str, Any]) -> str:
     p, noun = c["prediction"], c["features"]["noun"]
+    beside = " (the picture beside)" if c["picture"].get("baseline") else ""
     return (
-        f"With the baseline: {p['compared_with']}. Its output is {number(p['f_baseline'])}. This page says which "
-        f"{noun}s make the difference of {signed(p['delta'])}."
+        f"With the baseline: {p['compared_with']}{beside}. Its output is {number(p['f_baseline'])}. This page says "
+        f"which {noun}s make the difference of {signed(p['delta'])}."
     )
 
 
