@@ -308,3 +308,16 @@ def test_what_needs_gradients_says_so(classifier: LogisticRegression) -> None:
 def test_too_small_a_budget_is_refused(n: int, options: dict, sentence: str) -> None:
     with pytest.raises(BudgetError, match=sentence):
         explain(models.blackbox(lambda z: z.sum(1)), np.ones(n), plan="values", **options)
+
+
+def test_rows_that_surprise_the_process_widen_the_error_of_steep_games_alone():
+    """A vote of ten: the process expects a smooth game, and the leave-one-out residuals have heavy tails."""
+    weights = np.random.default_rng(1).uniform(0.5, 1.5, 10)
+
+    def kurtosis(v):
+        e = gralis.explain(
+            lambda z: v(z @ z.new_tensor(weights) / weights.sum()), np.ones(10), plan="values", budget=200
+        )
+        return e.estimate.carriers[0]
+
+    assert kurtosis(lambda u: torch.sigmoid(300 * (u - 0.43))) < 0.7 * kurtosis(torch.tanh)

@@ -136,3 +136,11 @@ def test_rounding_counts_at_the_size_of_what_cancels():
     slopes = torch.tensor([1000.0, -999.99])
     found = gralis.compare(lambda z: z @ slopes, lambda z: z @ slopes, torch.ones(2))
     assert found.change.half_widths().min() > 1.9 * torch.finfo(torch.float32).eps * 1999.99
+
+
+def test_differences_that_are_too_few_are_a_doubt_of_the_endpoint_form():
+    x = torch.ones(10, dtype=torch.float64)
+    rare = gralis.explain(lambda z: torch.sigmoid(50 * (z.mean(1) - 0.42)), x, plan="endpoint", budget=300)
+    assert any("differences make the value of a feature" in sentence for sentence in rare.doubts)
+    often = gralis.explain(smooth(10, 1), x, plan="endpoint", budget=300)
+    assert often.doubts == ()

@@ -205,3 +205,12 @@ def test_interactions_along_permutations_hold_their_intervals() -> None:
         low, high = found.interval(0.95).T
         held += bool(((low - 1e-9 <= truth) & (truth <= high + 1e-9)).all())
     assert held >= 14
+
+
+def test_fits_to_drawn_coalitions_say_that_they_are_biased_and_sums_do_not():
+    drawn = explain(network("tanh", 9, 1), np.ones(9), budget=200)
+    said = "its bias may be as large as its error"
+    assert all(said in found.note for found in (drawn.lime(), drawn.moebius(2), drawn.interactions(2, "FSII")))
+    assert all(said not in found.note for found in (drawn.shapley(), drawn.interactions(2), drawn.banzhaf()))
+    whole = explain(network("tanh", 4, 1), np.ones(4), plan="exhaustive", budget=None)
+    assert all(said not in found.note for found in (whole.lime(), whole.moebius(2), whole.interactions(2, "FSII")))

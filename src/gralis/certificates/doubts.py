@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.estimators import Design, Estimate
+from gralis.estimators import ENDPOINT, Design, Estimate
 from gralis.estimators.design import N_ROUNDINGS
 from gralis.estimators.estimate import LEAST_CARRIERS
 from gralis.ledger import AnyLedger
@@ -20,6 +20,7 @@ __all__ = ["witness_doubts"]
 
 _MOST_NAMES = 3
 _MATERIAL = 0.5  # of the sampling error
+_FEW_DIFFERENCES = 5.0  # with three expected, one feature in twenty has none
 _MATTERS = 0.01  # of the largest value: an error below this is not worth a doubt
 
 
@@ -46,7 +47,7 @@ def witness_doubts(
     tuple of str
         One sentence for each check that failed.
     """
-    checks = (_unknown_nodes, _missed_jumps, _unvisited, _nothing_moves, _one_carrier)
+    checks = (_unknown_nodes, _missed_jumps, _unvisited, _nothing_moves, _one_carrier, _few_differences)
     sentences = (check(ledger, design, estimate, names, difference) for check in checks)
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -123,6 +124,23 @@ def _one_carrier(ledger: AnyLedger, design: Design, estimate: Estimate, names: S
     return (
         f"A single ray makes nearly all of the error of {names[widest]}. Coalitions like it are rare and may carry "
         f"much of the value, so the intervals may not hold; use a larger budget."
+    )
+
+
+def _few_differences(
+    ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float
+) -> str:
+    """A handful of marginal differences makes the values, so that a feature may have none by chance."""
+    if design.estimator is not ENDPOINT or estimate.exact or estimate.carriers is None:
+        return ""
+    carriers = estimate.carriers[design.moving & np.isfinite(estimate.carriers)]
+    typical = float(np.median(carriers)) if len(carriers) else np.inf
+    if typical >= _FEW_DIFFERENCES:
+        return ""
+    return (
+        f"F changes at few of the coalitions that were drawn: about {typical:.0f} differences make the value of a "
+        f"feature, so that a feature may have none by chance, and the intervals may not hold; use a larger budget, or "
+        f"plan='values'."
     )
 
 

@@ -159,7 +159,7 @@ class Estimate:
         return Estimate(values, estimates - values, method, exact, None if rays is None else carriers(rays))
 
     @staticmethod
-    def normal(values: Array, covariance: Array, method: str, n_rows: int) -> Estimate:
+    def normal(values: Array, covariance: Array, method: str, n_rows: float) -> Estimate:
         """An estimate whose error is normal with this covariance; the scale was learnt from n_rows.
 
         The departures are chosen so that the errors and correlations read from them are those of this covariance.

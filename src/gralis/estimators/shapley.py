@@ -8,8 +8,9 @@ F(x) - F(x'), and the error vanishes once every coalition has been evaluated.
 Many targets on the same rows share one process, which is fitted to all of them together; each has its own scale. Their
 values are then linear in the rows, so that the values of a sum of targets are the sums of their values.
 
-The error is right for games that the process describes well. It is too small where a few coalitions decide everything
-(votes, probabilities of boosted trees) and few of these coalitions were evaluated.
+The error is right for games that the process describes well. Where a few coalitions decide everything (votes,
+probabilities of boosted trees), a few rows surprise the process, and the error is widened (`_surprise`). It is still
+too small if none of these coalitions was evaluated.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _MOST_ROWS = 1200  # the most rows in one matrix; more rows are read in blocks
 _BLOCK = 1000
 _MOST_ENUMERATED = 20
 _MOST_ALONE = 8  # targets that each have a process of their own
+
+_NORMAL_KURTOSIS, _MOST_SURPRISE = 3.0, 5.0
 
 _METHOD = "Shapley values"
 
@@ -83,11 +86,13 @@ def _estimate(ledger: Ledger, design: Design) -> Estimate:
     if scale == 0:  # no evaluated coalition changes the output
         return Estimate.normal(np.zeros(n), np.zeros((n, n)), _METHOD, rows.n_rows)
     scaled = Rows(rows.signs, rows.values / scale, rows.paired, rows.shares)
-    means, covariance = _posterior(scaled, baseline_weights)
+    process = learn(scaled)
+    means, covariance = _posterior(scaled, baseline_weights, process)
+    surprise = _surprise(process, scaled.take(np.arange(min(scaled.n_rows, _MOST_ROWS))))
     mean, error = np.zeros(n), np.zeros((n, n))
     mean[moving] = scale * means
-    error[np.ix_(moving, moving)] = scale**2 * _widened(covariance, rows.n_rows)
-    return Estimate.normal(mean, error, _METHOD, rows.n_rows)
+    error[np.ix_(moving, moving)] = scale**2 * np.sqrt(surprise) * _widened(covariance, rows.n_rows)
+    return Estimate.normal(mean, error, _METHOD, rows.n_rows / surprise)
 
 
 def _all_known(ledger: Ledger, design: Design) -> bool:
@@ -215,6 +220,22 @@ def _widened(covariance: Array, n_rows: int) -> Array:
     share = min(1.0, (n + N_PARAMETERS) / n_rows)
     even = np.trace(covariance) / n * (n * np.eye(n) - 1) / max(n - 1, 1)
     return np.asarray((1 + 2 * share) * ((1 - share) * covariance + share * even))
+
+
+def _surprise(process: Process, rows: Rows) -> float:
+    """The kurtosis of the leave-one-out residuals over that of a normal law, between 1 and _MOST_SURPRISE.
+
+    With a = K^-1 y, the residual of row r given all other rows is a_r / (K^-1)_rr, and its variance is 1 / (K^-1)_rr.
+    In a game that a few coalitions decide, a few rows surprise the process very much. Then the variance of the Shapley
+    values is multiplied by the root of this number, and the rows that carry it are divided by it.
+    """
+    inverse = np.linalg.inv(process.covariance(rows))
+    scores = (inverse @ rows.values / np.sqrt(np.diag(inverse)))[1:]  # row 0 is the coalition of all features
+    squares = scores**2
+    typical = squares.mean()
+    if not typical > 0:
+        return 1.0
+    return float(np.clip((squares**2).mean() / typical**2 / _NORMAL_KURTOSIS, 1.0, _MOST_SURPRISE))
 
 
 def _precision(covariance: Array) -> Array:

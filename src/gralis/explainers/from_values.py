@@ -94,8 +94,13 @@ def lime(game: Game, ridge: float, sigma: float, k_features: int | None, select:
             on_all, _, _ = lime_fit(rows, sigma, ridge, support)
             support = np.sort(np.argsort(-np.abs(on_all.values), kind="stable")[:n_kept])
     estimate, intercept, r2 = lime_fit(rows, sigma, ridge, support)
-    note = rows.note if k_features is None else f"conditional on its {len(support)} features {rows.note}".strip()
+    conditions = [] if k_features is None else [f"conditional on its {len(support)} features"]
+    note = " ".join(part for part in (*conditions, "" if estimate.exact else FIT_IS_BIASED, rows.note) if part)
     return LimeFit(estimate, intercept, r2, tuple(int(i) for i in support), note)
+
+
+#: What the notes of LIME, FSII and Moebius coefficients say if coalitions were drawn: a regression is a ratio of sums.
+FIT_IS_BIASED = "(a fit to drawn coalitions: its bias may be as large as its error)"
 
 
 def moebius_up_to(game: Game, sets: tuple[Coalition, ...]) -> tuple[Estimate, str]:
@@ -105,7 +110,8 @@ def moebius_up_to(game: Game, sets: tuple[Coalition, ...]) -> tuple[Estimate, st
     values = game.rows("moebius")
     _require_rows(values, len(sets), "moebius")
     estimate, n_known = moebius_estimate(values, sets)
-    return estimate, f"{n_known} exact, the others from the best fit of this order {values.note}".strip()
+    note = f"{n_known} exact, the others from the best fit of this order {FIT_IS_BIASED} {values.note}"
+    return estimate, note.strip()
 
 
 def interactions(values: Game, sets: tuple[Coalition, ...], order: int, index: str) -> Estimate:

@@ -107,7 +107,8 @@ class OtherExplainers(Evidence):
         sets = from_values.coalitions_up_to(self.n_features, order, "order", "interactions")
         values = self._coalition_values()
         estimate = from_values.interactions(values, sets, order, index)
-        return Interactions(self._rounded(estimate, order), sets, index, order, self.names, values.note)
+        note = f"{from_values.FIT_IS_BIASED} {values.note}" if index == "FSII" and not estimate.exact else values.note
+        return Interactions(self._rounded(estimate, order), sets, index, order, self.names, note.strip())
 
     def _rounded(self, estimate: Estimate, order: int) -> Estimate:
         """The estimate with rounding: a difference of the given order adds up 2^order values."""
