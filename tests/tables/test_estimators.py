@@ -16,7 +16,7 @@ from gralis.models.estimator_model import EstimatorModel, is_estimator
 pd = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
 from sklearn.compose import make_column_transformer  # noqa: E402
-from sklearn.ensemble import RandomForestClassifier  # noqa: E402
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier  # noqa: E402
 from sklearn.linear_model import LinearRegression, LogisticRegression  # noqa: E402
 from sklearn.neighbors import KNeighborsRegressor  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
@@ -199,6 +199,22 @@ def test_boosters_and_their_wrappers(package) -> None:
     assert again.values == pytest.approx(found.values, abs=1e-9)
     assert found.f_x == pytest.approx(model.predict_proba(X[11:12])[0, 1], abs=1e-6)
     assert found.delta == pytest.approx(found.values.sum(), abs=1e-9)
+
+
+def test_the_number_of_a_class_is_its_margin_under_every_plan() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    for y in (X[:, 0] + X[:, 1] > 0, np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.3])):
+        model = GradientBoostingClassifier(n_estimators=4, random_state=0).fit(X, y)
+        options = {"baseline": X[:10], "progress": False}
+        for k in range(len(model.classes_)):
+            trees, values = (explain(model, X[20], target=k, plan=plan, **options) for plan in ("shared", "values"))
+            assert trees.plan["name"] == "trees"
+            assert values.f_x == pytest.approx(trees.f_x, abs=1e-12)
+            assert values.values == pytest.approx(trees.shapley().values, abs=1e-10)
+        chosen = gralis.models.estimator(model, method="predict_proba")
+        found = explain(chosen, X[20], target=0, plan="values", **options)
+        assert found.f_x == pytest.approx(model.predict_proba(X[20:21])[0, 0])
 
 
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm"])

@@ -128,6 +128,17 @@ def test_trees_are_summed_up_together() -> None:
     assert predicted.f_x == pytest.approx(classes.predict_proba(NUMBERS.iloc[:6]).max(1))
 
 
+def test_many_trees_are_summed_up_too(tmp_path) -> None:
+    pytest.importorskip("pyarrow")
+    options = {"baseline": NUMBERS.iloc[:8], "progress": False}
+    many = gralis.explain_many(FOREST, NUMBERS.iloc[:3], out=tmp_path / "trees", ledgers=True, **options)
+    assert not many.failures
+    for k in range(3):
+        alone = explain(FOREST, NUMBERS.iloc[[k]], **options)
+        assert many.explanation(str(k)).values.tolist() == alone.values.tolist()
+        assert many.explanation(str(k)).plan["name"] == "trees"
+
+
 def test_the_partner_is_the_one_that_interacts() -> None:
     found = Explainer(FOREST, baseline=NUMBERS.iloc[:8], progress=False)(NUMBERS)
     partner, how = strongest_partner(found, 0)

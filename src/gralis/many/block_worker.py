@@ -13,7 +13,8 @@ from itertools import groupby
 from typing import Any
 
 from gralis.api.batch import on_shared_rays, sharing_groups
-from gralis.api.explain import about
+from gralis.api.explain import about, exactly
+from gralis.api.tree_run import trees_behind
 from gralis.errors import GralisError
 from gralis.features import Features
 from gralis.files.archive import to_bytes
@@ -23,6 +24,7 @@ from gralis.many.result_tables import Outcome, pack, written
 from gralis.many.store import ledger_name, table_name
 from gralis.problem import Problem
 from gralis.results.explanation import Explanation
+from gralis.trees import TreeEnsemble
 
 __all__ = ["BlockResult", "ManyOptions", "explain_block", "give_up", "reason_of"]
 
@@ -59,6 +61,9 @@ def explain_block(model: object, block: ItemBlock, options: ManyOptions) -> Bloc
     start = time.perf_counter()
     seed = seed_of(options.explain["seed"], block.ids)
     options = replace(options, explain={**options.explain, "seed": seed})
+    trees = trees_behind(model, {**options.explain, "target": options.target})
+    if trees is not None:
+        return _packed(block, _by_sums(trees, block, options), options, time.perf_counter() - start)
     outcomes: dict[int, Outcome] = {}
     problems: dict[int, Problem] = {}
     for place, pending in enumerate(block.items):
@@ -76,6 +81,24 @@ def explain_block(model: object, block: ItemBlock, options: ManyOptions) -> Bloc
             outcomes.update(zip(part, explained, strict=True))
     ordered = [outcomes[place] for place in range(len(block.items))]
     return _packed(block, ordered, options, time.perf_counter() - start)
+
+
+def _by_sums(trees: TreeEnsemble, block: ItemBlock, options: ManyOptions) -> list[Outcome]:
+    """The inputs of a block by a tree ensemble, each summed up in closed form."""
+    outcomes = []
+    for pending in block.items:
+        outcome = Outcome(pending.id, pending.label)
+        try:
+            item = pending.make()
+            outcome = Outcome(pending.id, item.label or pending.label)
+            asked = {**options.explain, "target": _target(trees, item, outcome.label, options), "progress": False}
+            asked["features"] = item.features if asked["features"] is None else asked["features"]
+            run = exactly(trees, item.x, asked)
+            assert run is not None
+            outcomes.append(replace(outcome, explanation=run.results()[0]))
+        except Exception as error:  # the user's data may raise anything, and it concerns this input alone
+            outcomes.append(replace(outcome, failure=reason_of(error)))
+    return outcomes
 
 
 def give_up(block: ItemBlock, options: ManyOptions, reason: str) -> BlockResult:

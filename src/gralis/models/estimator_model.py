@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from gralis.models.points import leaves
 from gralis.models.protocol import Model, Points
 from gralis.tables import TableCoding
 from gralis.targets import Readout, Target, check, describe, select
+from gralis.targets.outputs import position
+from gralis.trees import TreeEnsemble, has_trees, read
 
 __all__ = ["EstimatorModel", "estimator", "is_estimator"]
 
@@ -55,7 +58,8 @@ def estimator(model: object, target: Target = None, *, method: str = "auto") -> 
         A fitted estimator or pipeline of scikit-learn, xgboost, lightgbm or catboost, or any object with such a method.
     target : int, tuple of int, callable or None, default=None
         What F reads off the outputs, such as the number of a class. The readouts of `gralis.targets` get the logarithms
-        of the probabilities, so that `targets.probability(k)` is the probability of class k.
+        of the probabilities, so that `targets.probability(k)` is the probability of class k. The number of a class
+        of boosted trees is its raw margin, unless you choose the method.
     method : {"auto", "predict_proba", "decision_function", "predict"}, default="auto"
         The method that is called; "auto" takes the first of these that the model has. A classifier that has only
         `predict` returns 1 for the class that it predicts and 0 for the others.
@@ -78,7 +82,10 @@ def estimator(model: object, target: Target = None, *, method: str = "auto") -> 
     if method != "auto" and method not in owned:
         raise bad("method", "models.estimator", f"'auto' or one of {', '.join(map(repr, owned))}", repr(method))
     chosen = owned[0] if method == "auto" else method
-    return EstimatorModel(_prediction(model, chosen), check(target, "models.estimator"), model, chosen)
+    margins = method == "auto" and chosen == "predict_proba" and has_trees(model)
+    return EstimatorModel(
+        _prediction(model, chosen), check(target, "models.estimator"), model, chosen, by_margin=margins
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,11 +104,14 @@ class EstimatorModel(BlackboxModel):
         The method of the estimator that is called.
     table : TableCoding or None
         How points become rows; None if points are rows of numbers.
+    by_margin : bool
+        Whether the number of a class means its raw margin, as it does for tree ensembles, and not its probability.
     """
 
     estimator: Any = None
     method: str = "predict"
     table: TableCoding | None = None
+    by_margin: bool = False
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -151,6 +161,9 @@ class EstimatorModel(BlackboxModel):
         """F of every target, each (rows,), float64, by one call."""
         outputs, rows, values = self.outputs(points), leaves(points)[0].shape[0], []
         for target in targets:
+            if (margins := self._margins(points, target)) is not None:
+                values.append(margins)
+                continue
             if target is None and isinstance(outputs, Tensor) and outputs.ndim == 2 and outputs.shape[1] > 1:
                 raise GralisError(self._which_class(outputs.shape[1]))
             with report_failure(f"The target {describe(target)}", points):
@@ -159,6 +172,27 @@ class EstimatorModel(BlackboxModel):
                 raise ModelError(f"The estimator {self.name} returned {value.shape[0]} values for {rows} rows.")
             values.append(value.detach())
         return values
+
+    def _margins(self, points: Points, target: Target) -> Tensor | None:
+        """The raw margin of a class of boosted trees, (rows,); None if the target is read off the outputs."""
+        n_classes = len(self.class_names)
+        if not (isinstance(target, int) or target is None) or n_classes < 2:
+            return None
+        trees = self._trees
+        if trees is None or (target is None and trees.n_outputs > 1):
+            return None
+        found = trees.outputs(trees.encode(self._rows(numpy_points(points))))
+        k = position(n_classes - 1 if target is None else target, n_classes, f"target={target}")
+        margin = found[:, k] if trees.n_outputs > 1 else found[:, 0] if k else -found[:, 0]
+        return torch.from_numpy(np.array(margin, dtype=np.float64))
+
+    @cached_property
+    def _trees(self) -> TreeEnsemble | None:
+        """The trees, whose raw outputs the numbers of classes mean; None if there are none that can be read."""
+        try:
+            return read(self.estimator) if self.by_margin else None
+        except GralisError:
+            return None
 
     def outputs(self, points: Points) -> Any:
         """What the estimator returns for these points, as float64 tensors."""
