@@ -67,12 +67,9 @@ print(explanation)
 from transformers import DistilBertConfig, DistilBertForSequenceClassification
 config = DistilBertConfig(vocab_size=len(tokenizer), num_labels=3, dim=32, n_layers=2, n_heads=4, hidden_dim=48)
 model = DistilBertForSequenceClassification(config).eval()
-x = dict(tokenizer("the film was not good", return_tensors="pt", return_token_type_ids=False))
+x = tokenizer("the film was not good but the book is very short", return_tensors="pt", return_token_type_ids=False)
 """,
-        """
-explanation = gralis.explain(model, x, baseline={"input_ids": 4, "attention_mask": 0}, target=1)
-print(explanation)
-""",
+        _PLAIN,
     ),
     Case(
         "GPT-2, a continuation",

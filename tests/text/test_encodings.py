@@ -140,3 +140,12 @@ def test_a_layer_may_still_be_named() -> None:
         budget=128,
     )
     assert e.n_features == 8
+
+
+def test_a_dict_baseline_may_name_one_token_for_all_places() -> None:
+    model, x = network("bert"), encoded("bert")
+    mask = {"input_ids": 4, "attention_mask": 1}
+    assert np.array_equal(
+        gralis.explain(model, x, target=1, baseline=mask, budget=100).values,
+        gralis.explain(model, x, target=1, baseline=4, budget=100).values,
+    )

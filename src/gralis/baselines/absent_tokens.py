@@ -182,7 +182,8 @@ def _absent(model: nn.Module, ids: Tensor, baseline: object) -> Tensor:
     if isinstance(baseline, str) and baseline in ("pad", "eos", "bos"):
         baseline = getattr(config, f"{baseline}_token_id", None)
     if isinstance(baseline, Mapping) and "input_ids" in baseline:
-        baseline = one_text(baseline)["input_ids"]
+        given = baseline["input_ids"]
+        baseline = given if _is_id(given, weights) else one_text(baseline)["input_ids"]
     if isinstance(baseline, Tensor) and baseline.is_floating_point() and baseline.shape[-1:] == weights.shape[-1:]:
         return baseline.detach().float()
     if _is_id(baseline, weights):
