@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gralis.errors import bad
+from gralis.errors import GralisError, bad
 
 __all__ = [
     "Array",
@@ -33,7 +33,9 @@ ChannelAxis: TypeAlias = int | Literal["auto"] | None  # the axis of the channel
 def to_numpy(values: object) -> NDArray[Any]:
     """Any array-like, or a tensor of any device and dtype, as a NumPy array; bfloat16 becomes float32."""
     if isinstance(values, torch.Tensor):
-        values = values.detach().cpu()
+        if values.is_meta:
+            raise GralisError("A tensor on the device 'meta' has a shape but no numbers; load its values first.")
+        values = (values if values.layout == torch.strided else values.to_dense()).detach().cpu()
         return np.asarray(values.float() if values.dtype == torch.bfloat16 else values)
     return np.asarray(values)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
@@ -13,6 +14,8 @@ from gralis.checks import non_negative, one_of, positive, probability, whole
 from gralis.errors import bad
 from gralis.plans import Plan
 from gralis.rays.quadrature import NAMES as QUADRATURES
+
+_MOST = 2**20  # nodes on a ray, and replicates; a larger number is a mistake that would run for ever
 
 Value = TypeVar("Value")
 
@@ -82,17 +85,21 @@ class Options:
             tolerance=_optional(positive, tolerance, "tolerance"),
             level=probability(given["level"], "level", "explain"),
             quadrature=one_of(given["quadrature"], (None, *QUADRATURES), "quadrature", "explain"),
-            n_nodes=_optional(whole, given["n_nodes"], "n_nodes", 1),
-            replicates=_optional(whole, given["replicates"], "replicates", 2),
+            n_nodes=_optional(partial(whole, most=_MOST), given["n_nodes"], "n_nodes", 1),
+            replicates=_optional(partial(whole, most=_MOST), given["replicates"], "replicates", 2),
             coalition_values=bool(one_of(given["coalition_values"], (True, False), "coalition_values", "explain")),
             atol=non_negative(given["atol"], "atol", "explain"),
             max_seconds=_optional(positive, given["max_seconds"], "max_seconds"),
             seed=_seed(given["seed"]),
-            batch_size=None if batch_size == "auto" else whole(batch_size, "batch_size", 1),
+            batch_size=None if _is_auto(batch_size) else whole(batch_size, "batch_size", 1),
             max_memory=_optional(whole, given["max_memory"], "max_memory", 1),
             on_interrupt=one_of(given["on_interrupt"], ("raise", "return"), "on_interrupt", "explain"),
             automatic=automatic,
         )
+
+
+def _is_auto(value: object) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _optional(check: Callable[..., Value], value: object, name: str, *bounds: int) -> Value | None:

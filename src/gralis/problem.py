@@ -346,6 +346,8 @@ def _tensor(leaf: object) -> Tensor:
         ) from None
     if tensor.numel() == 0:
         raise bad("x", "explain", "one input with at least one number", f"shape {tuple(tensor.shape)}")
+    if tensor.is_meta:
+        raise bad("x", "explain", "a tensor with numbers", "a tensor on the device 'meta', which has none")
     return tensor
 
 

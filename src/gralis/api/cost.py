@@ -13,7 +13,7 @@ from gralis.api.signature import options_of_explain
 from gralis.arrays import Array
 from gralis.certificates import Beforehand, Certificate, Smoothness, bernstein
 from gralis.certificates.promise import Promise
-from gralis.errors import GralisError
+from gralis.errors import GralisError, bad
 from gralis.evaluation.evaluator import Evaluator
 from gralis.evaluation.speed import Speed
 from gralis.ledger import Ledger
@@ -98,6 +98,8 @@ def cost(
     """
     run = prepare(model, x, {"target": target, **options, "progress": False}, "cost")
     given = None if bound is None else bernstein.slopes(bound, run.problem.n_features, "bound", "cost")
+    if not isinstance(smoothness, Smoothness | None):
+        raise bad("smoothness", "cost", "a Smoothness or None", f"a {type(smoothness).__name__}")
     return _estimate(run, given, smoothness or Smoothness())
 
 

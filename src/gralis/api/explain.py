@@ -199,7 +199,7 @@ def complete(options: Mapping[str, Any], owner: str) -> dict[str, Any]:
     if unknown:
         raise bad(sorted(unknown)[0], owner, f"one of {', '.join(sorted(defaults))}", "an unknown name")
     completed = {**defaults, **options}
-    if completed["budget"] == "auto" and owner not in _PACED:
+    if isinstance(completed["budget"], str) and completed["budget"] == "auto" and owner not in _PACED:
         completed["budget"] = DEFAULT_BUDGET
     return completed
 

@@ -166,8 +166,10 @@ def _behind_layer(e: Explanation, model: object, target: Target, x: object) -> t
 
 
 def _target(saved: Mapping[str, Any], given: Target | str) -> Target:
+    if not isinstance(given, str):
+        return targets.check(given, "replay")
     if given != "saved":
-        return targets.parse(given) if isinstance(given, str) else given
+        return targets.parse(given)
     try:
         return targets.parse(saved["target"])
     except GralisError:

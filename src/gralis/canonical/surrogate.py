@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from gralis.arrays import Array, Masks
 from gralis.canonical.coalitions import problem_of
 from gralis.canonical.triple import Triple
-from gralis.checks import non_negative, positive
+from gralis.checks import non_negative, one_of, positive
 from gralis.errors import bad
 from gralis.laws import all_masks
 from gralis.targets import Target
@@ -69,6 +69,7 @@ def lime(
     [2.0, -3.0]
     """
     ridge, sigma = non_negative(ridge, "ridge", "canonical.lime"), positive(sigma, "sigma", "canonical.lime")
+    one_of(intercept, (True, False), "intercept", "canonical.lime")
     limit = {} if masks is None else {"most": np.inf}  # a design of the user may have any number of features
     with problem_of(model, x, baseline, target, features, **limit) as (problem, evaluator):
         n = problem.n_features
@@ -116,7 +117,10 @@ def _support(support: Iterable[int] | None, n: int) -> list[int]:
     """The features that take part, sorted."""
     if support is None:
         return list(range(n))
-    kept = sorted({int(i) for i in support})
+    try:
+        kept = sorted({int(i) for i in support})
+    except (TypeError, ValueError, OverflowError):
+        raise bad("support", "canonical.lime", f"features out of 0 .. {n - 1}", repr(support)) from None
     if not kept or kept[0] < 0 or kept[-1] >= n:
         raise bad("support", "canonical.lime", f"at least one feature out of 0 .. {n - 1}", repr(kept))
     return kept

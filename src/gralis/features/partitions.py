@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from gralis.arrays import Shape, describe, length
-from gralis.checks import is_whole
+from gralis.checks import is_whole, one_of
 from gralis.errors import bad
 from gralis.features.coordinate_names import CoordinateNames, checked_names
 from gralis.features.features import Features
@@ -93,7 +93,7 @@ def groups(
         if len(shapes) != len(leaves):
             raise bad("labels", "groups", f"one array per leaf, {len(shapes)} in all", f"{len(leaves)}")
         leaves = tuple(fit(leaf, target) for leaf, target in zip(leaves, shapes, strict=True))
-    if relabel:
+    if one_of(relabel, (True, False), "relabel", "groups"):
         leaves = renumber(leaves)
     if names is None:
         names = [f"group {i}" for i in range(count_features(leaves))]

@@ -179,9 +179,7 @@ def checked(arrays: Arrays, meta: Meta, where: str | Path) -> Explanation:
     """The explanation that a file holds, or an error that says what is wrong with it."""
     try:
         require_whole(arrays, meta)
-        return _explanation(
-            arrays, {key: part if key == "provenance" else _printed(part) for key, part in meta.items()}
-        )
+        return _explanation(arrays, _printed(meta))
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise GralisError(f"{where} is not a whole gralis explanation ({error}); it may be altered.") from error
 
@@ -190,9 +188,14 @@ def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
     small = {name: np.array(array) for name, array in arrays.items() if not name.startswith(("ledger.", "folded."))}
     ledger = _ledger(arrays, meta)
     leaf_keys, table = meta["leaf_keys"], meta.get("table")
+    design = _design(meta, small)
+    rows, departures = ledger.kept_rows, len(small["departures"])
+    by_replicate = design.estimator.departs_by_replicate and not meta["exact"]
+    if rows is not None and by_replicate and departures != rows.n_replicates:
+        raise ValueError(f"{departures} departures of {rows.n_replicates} replicates")
     return Explanation(
         estimate=_estimate(meta, small),
-        design=_design(meta, small),
+        design=design,
         ledger=ledger,
         features=_features(meta["features"], small),
         f_x=meta["f_x"],

@@ -49,6 +49,9 @@ def require_whole(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -
     _require(arrays, "carriers", (n,))
     _require(arrays, "squared_distance", (n_baselines, n))
     _require(arrays, "departures", (len(arrays["departures"]), n))
+    for name in ("values", "f_baselines", "baseline_weights", "squared_distance"):
+        if not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{name} holds a number that is not finite")
     for name in ("margin", "rounding"):
         if name in arrays:
             _require(arrays, name, (n,))
@@ -96,6 +99,22 @@ def _require_trees(arrays: Mapping[str, NDArray[Any]], n: int, n_baselines: int)
 
 
 def _require_meta(meta: Mapping[str, Any]) -> None:
+    if not 1 <= meta["price"] < np.inf or not 0 <= meta.get("model_rounding", 0.0) < np.inf:
+        raise ValueError("price or model_rounding is out of range")
+    known = meta["provenance"]
+    numbers = ("tolerance", "atol", "level") if meta["reached"] is not None else ()
+    for name in (*numbers, *(("max_seconds", "tolerance") if known.get("paced") else ())):
+        if not isinstance(known.get(name), Real) or isinstance(known.get(name), bool):
+            raise ValueError(f"provenance.{name} is not a number")
+    if not isinstance(known.get("choices", []), list):
+        raise ValueError("provenance.choices is not a list")
+    names, shapes = meta["features"]["names"], meta["features"]["shapes"]
+    if isinstance(names, dict) and not (
+        isinstance(prefixes := names.get("prefixes"), list)
+        and len(prefixes) == len(shapes)
+        and all(isinstance(prefix, str) for prefix in prefixes)
+    ):
+        raise ValueError("the names of the features do not fit their shapes")
     for name, value in meta["cost"].items():
         if not isinstance(value, str if name in _COST_TEXT else Real) or isinstance(value, bool):
             raise ValueError(f"cost.{name} is {value!r}")

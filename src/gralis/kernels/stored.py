@@ -167,6 +167,8 @@ def from_dict(values: Mapping[str, Any]) -> Kernel:
     >>> from_dict({"type": "gaussian", "sigma": 0.75, "distance": "relative"})
     Gaussian(sigma=0.75, distance='relative')
     """
+    if not isinstance(values, Mapping) or not isinstance(values.get("type"), str):
+        raise bad("values", "kernels.from_dict", "what kernels.to_dict returns", f"a {type(values).__name__}")
     match values["type"]:
         case "registered" if values["name"] in _REGISTERED:
             kernel: Kernel = _REGISTERED[values["name"]](**values["options"])

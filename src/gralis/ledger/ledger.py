@@ -252,6 +252,11 @@ class Ledger:
             kind = "b" if field.name == "masks" else "i" if field.name in _WHOLE_NUMBERS else "f"
             if column.dtype.kind != kind or column.shape != shapes.get(field.name, (rays if number < 6 else points,)):
                 raise ValueError(f"{field.name} has the shape {column.shape} and the type {column.dtype}")
+        for name in ("node", "place", "stretch", "weight", "gradient"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name} holds a number that is not finite")
+        if np.isinf(self.value).any() or np.isnan(self.log_rate).any():
+            raise ValueError("value or log_rate hold a number that is not finite")
         limits = {"replicate": (None, rays), "baseline": (0, n_baselines), "owner": (-1, n), "ray": (0, rays)}
         for name, (least, end) in limits.items():
             column = getattr(self, name)

@@ -163,6 +163,9 @@ def read_labels(path: Path) -> tuple[dict[str, str], ...]:
     tuple of dict
         The cells of every line by the names of their columns.
     """
+    path = as_path(path, "read_labels")
+    if not path.is_file():
+        raise GralisError(f"There is no file {path}.")
     rows = read_rows(path)
     names = next(rows)
     if "file" not in names:
@@ -194,6 +197,7 @@ def every_picture(folder: Path) -> tuple[dict[str, str], ...]:
     tuple of dict
         {"file": name}, in the order of the names.
     """
+    folder = as_path(folder, "every_picture", "folder")
     if not folder.is_dir():
         raise GralisError(f"There is no folder {folder}.")
     files = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)

@@ -1,7 +1,8 @@
 """While a session is open, a module is in eval mode with frozen parameters; afterwards every flag is as it was before.
 
 Every flag counts its sessions, because sessions may nest, run in several threads, and overlap on shared submodules.
-The last session that holds a flag restores the value that the first one read.
+The last session that holds a flag restores the value that the first one read. A thread that trains the same module
+meanwhile finds its parameters frozen: train a copy, or explain one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import torch
 from torch import Tensor, nn
 
 __all__ = ["frozen"]
@@ -107,4 +109,5 @@ def _write(owner: _Owner, on: bool) -> None:
     if isinstance(owner, nn.Module):
         owner.training = on
     else:
-        owner.requires_grad_(on)
+        with torch.inference_mode(owner.is_inference()):  # such a tensor takes the flag only in the mode that made it
+            owner.requires_grad_(on)

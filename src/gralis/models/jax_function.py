@@ -55,7 +55,7 @@ def jax_model(fn: Callable[..., Any], target: Target = None, *, dtype: torch.dty
     """
     if isinstance(fn, type) or not callable(fn):
         raise bad("fn", "models.jax", "a function of JAX arrays", kind(fn))
-    if dtype not in (None, torch.float32, torch.float64):
+    if not any(dtype is each for each in (None, torch.float32, torch.float64)):
         raise bad("dtype", "models.jax", "None, torch.float32 or torch.float64", repr(dtype))
     return FrameworkModel(JaxFunction(fn, dtype), check(target, "models.jax"), fn)
 

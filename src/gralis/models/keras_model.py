@@ -47,7 +47,7 @@ def keras_model(
     """
     if isinstance(model, type) or not callable(model):
         raise bad("model", "models.keras", "a Keras model or a function of TensorFlow tensors", kind(model))
-    if dtype not in (None, torch.float32, torch.float64):
+    if not any(dtype is each for each in (None, torch.float32, torch.float64)):
         raise bad("dtype", "models.keras", "None, torch.float32 or torch.float64", repr(dtype))
     target, layer = check(target, "models.keras"), _is_layer(model)
     dtype = dtype or _dtype(model)

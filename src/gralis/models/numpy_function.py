@@ -44,6 +44,8 @@ def function(value: Callable[[Any], Any], gradient: Callable[[Any], Any], *, nam
     for parameter, function in (("value", value), ("gradient", gradient)):
         if not callable(function):
             raise bad(parameter, "models.function", "a function of a NumPy array", f"a {type(function).__name__}")
+    if name is not None and not isinstance(name, str):
+        raise bad("name", "models.function", "a text or None", f"a {type(name).__name__}")
     return FunctionModel(value, gradient, name or full_name(value))
 
 

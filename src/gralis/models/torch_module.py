@@ -56,7 +56,10 @@ def torch_model(
     """
     if isinstance(module, type) or not callable(module):
         raise bad("module", "models.torch", "a torch.nn.Module or a function on batch tensors", kind(module))
-    if dtype not in (None, torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    owner = module if isinstance(module, nn.Module) else getattr(module, "__self__", None)
+    if isinstance(owner, nn.Module) and any(part.is_meta for part in (*owner.parameters(), *owner.buffers())):
+        raise bad("module", "models.torch", "loaded", "a module on the device 'meta', which has no numbers")
+    if not any(dtype is each for each in (None, torch.float16, torch.bfloat16, torch.float32, torch.float64)):
         raise bad("dtype", "models.torch", "None or a floating torch.dtype of 16 to 64 bits", repr(dtype))
     return TorchModel(module, check(target, "models.torch"), None if device is None else _available(device), dtype)
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from gralis.arrays import Array, Masks
-from gralis.checks import whole
+from gralis.arrays import Array, Masks, real_numbers
+from gralis.checks import one_of, whole
 from gralis.errors import GralisError, bad
 from gralis.estimators import GIVEN_RATIO, RATIO
 from gralis.plans.plan import Plan, PlanningTask, Probe, Schedule
@@ -72,9 +72,10 @@ def permutation(n_permutations: int | None = None, antithetic: bool = True, orde
     if n_permutations is not None:
         n_permutations = whole(n_permutations, "n_permutations", 1)
     if orders is not None:
-        orders = np.asarray(orders)
+        orders = real_numbers(orders, "orders", "plans.permutation", "rows that are permutations of 0 .. n - 1")
         if orders.ndim != 2 or not (np.sort(orders, axis=1) == np.arange(orders.shape[1])).all():
             raise bad("orders", "plans.permutation", "rows that are permutations of 0 .. n - 1", orders.tolist())
+    one_of(antithetic, (True, False), "antithetic", "plans.permutation")
     return PermutationPlan(n_permutations, bool(antithetic), orders)
 
 

@@ -57,4 +57,4 @@ def report(
     Path
         The path that was written.
     """
-    return write_text(path, page(content(explanation, title=title, image=image, label=label, beside=tuple(beside))))
+    return write_text(path, page(content(explanation, title=title, image=image, label=label, beside=beside)))

@@ -95,7 +95,11 @@ def content(
     return plain
 
 
-def _check(e: Explanation, title: object, label: object, beside: Sequence[object]) -> None:
+def _check(e: object, title: object, label: object, beside: object) -> None:
+    if not isinstance(e, Explanation):
+        raise bad("explanation", "report", "an Explanation", f"a {type(e).__name__}")
+    if not isinstance(beside, Sequence):
+        raise bad("beside", "report", "a list of explanations of the same features", f"a {type(beside).__name__}")
     for name, value in (("title", title), ("label", label)):
         if value is not None and not isinstance(value, str):
             raise bad(name, "report", "a text or None", repr(value))

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from gralis.errors import bad
+
 __all__ = ["arithmetic", "digest", "embedded_json", "filled", "page", "page_style", "read_texts"]
 
 #: Joined in this order. The arithmetic also runs inside a worker.
@@ -54,6 +56,8 @@ def page(content: Mapping[str, Any]) -> str:
     str
         The HTML file.
     """
+    if not isinstance(content, Mapping) or "title" not in content:
+        raise bad("content", "report.page", "what gralis.report.content returns", f"a {type(content).__name__}")
     style, arithmetic = page_style(), _joined(ARITHMETIC)
     script = f"(() => {{\n{_joined(PAGE)}\n}})();"  # so that its names do not leave it
     parts = {"STYLE": style, "CONTENT": embedded_json(content), "ARITHMETIC": arithmetic, "SCRIPT": script}

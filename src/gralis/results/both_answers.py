@@ -95,7 +95,7 @@ class BothAnswers(OtherExplainers):
             return None
         try:
             return self.shapley()
-        except GralisError:
+        except (GralisError, np.linalg.LinAlgError):  # the second: rows from a file that cannot be fitted
             return None
 
     @cached_property

@@ -78,7 +78,7 @@ class Printed(Certified, BothAnswers):
         """The residual and its split, or the residual alone where coalition values are missing."""
         try:
             return repr(self.residual)
-        except GralisError:
+        except (GralisError, np.linalg.LinAlgError):  # the second: rows from a file that cannot be fitted
             return f"residual F(x) - F(x') - sum = {self.delta - self.values.sum():.6g}"
 
     @property

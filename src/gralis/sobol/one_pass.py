@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from gralis.arrays import Array
-from gralis.checks import probability, whole
+from gralis.checks import probability, several, whole
 from gralis.errors import GralisError, bad
 from gralis.estimators.estimate import Estimate
 from gralis.explainers.coalition_values import coalition_values_of
@@ -75,7 +75,7 @@ def term_shares(
     True
     """
     level = probability(level, "level", "term_shares")
-    each = tuple(explanations)
+    each = several(explanations, "explanations", "term_shares", "a list of explanations")
     _check(each)
     names = each[0].names
     if sets is None:

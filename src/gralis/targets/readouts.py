@@ -216,6 +216,9 @@ def parse(text: str) -> Target:
     >>> parse("output"), parse("3"), parse("output[1, 0]"), parse("margin(2, against=5)")
     (None, 3, (1, 0), margin(2, against=5))
     """
+    allowed = "'output', an index such as '3' or '1,0', or logit(k), probability(k), log_odds(k), margin(k, against=j)"
+    if not isinstance(text, str):
+        raise bad("target", "targets.parse", allowed, repr(text))
     text = text.strip()
     if text == "output":
         return None
@@ -225,5 +228,4 @@ def parse(text: str) -> Target:
     if (match := _NAMED.fullmatch(text)) and (match[3] is None or match[1] == "margin"):
         name, *numbers = match.groups()
         return _READOUTS[name](*(int(number) for number in numbers if number is not None))
-    allowed = "'output', an index such as '3' or '1,0', or logit(k), probability(k), log_odds(k), margin(k, against=j)"
     raise bad("target", "targets.parse", allowed, repr(text))

@@ -60,7 +60,8 @@ def select(outputs: object, target: Target, owner: str = "explain") -> Tensor:
 
 def total(outputs: Any) -> Tensor:
     """The sum of all outputs of a row, which depends on everything on which any output depends."""
-    return as_tensor(outputs, "target='all'").flatten(1).sum(1)
+    tensor = as_tensor(outputs, "target='all'")
+    return tensor.flatten(1).sum(1) if tensor.ndim > 1 else _scalar(tensor)
 
 
 def _scalar(outputs: Tensor) -> Tensor:
