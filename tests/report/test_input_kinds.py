@@ -26,6 +26,15 @@ def test_a_text_is_its_words_in_order() -> None:
     assert "".join(text for _, text in view["pieces"]) == " ".join(explanation.names)
 
 
+def test_a_text_is_compared_with_the_text_without_its_words() -> None:
+    words = gralis.features.tokens(range(2), names=["not", "bad"])
+    spans = {"text": "not so bad", "spans": [[0, 3], [7, 10]], "grain": "words"}
+    present = gralis.features.Features(words.labels, words.names, "tokens", spans)
+    found = content(gralis.explain(lambda z: z.sum(1), torch.ones(2), features=present))
+    assert found["view"]["pieces"] == [[0, "not"], [None, " so "], [1, "bad"]]
+    assert found["prediction"]["compared_with"] == "the same text in which all words are absent"
+
+
 @pytest.mark.parametrize("layout", ["flat", "channels_first", "channels_last"])
 def test_a_series_has_its_signal_and_windows(layout: str) -> None:
     signal = torch.sin(torch.arange(30.0, dtype=torch.float64))

@@ -12,7 +12,7 @@ from gralis.errors import bad
 from gralis.files.archive import to_bytes
 from gralis.report import sections
 from gralis.report.answers import answers
-from gralis.report.baseline_words import target_words
+from gralis.report.baseline_words import class_words, target_words
 from gralis.report.constants import CONSTANTS
 from gralis.report.disagreements import disagreement_sentences, disagreements
 from gralis.report.input_views import input_view
@@ -59,7 +59,7 @@ def content(
     """
     e = explanation
     _check(e, title, label, beside)
-    label = label or e.provenance.get("class")
+    label = label or class_words(e.provenance.get("class"))
     listed = np.sort(np.argsort(-np.abs(np.nan_to_num(e.values)), kind="stable")[: sections.MOST_LISTED])
     owned = owners(e)
     view = input_view(e) if owned is None else None

@@ -6,7 +6,7 @@ import re
 
 from gralis.report.words import number
 
-__all__ = ["baseline_words", "target_words"]
+__all__ = ["baseline_words", "class_words", "target_words"]
 
 #: What the names of baselines begin with, and what such a baseline is.
 _KINDS = {
@@ -46,6 +46,17 @@ def baseline_words(name: str, n_baselines: int) -> str:
         return f"an input made by the function {name.removeprefix('callable ')}"
     kind = next((words for start, words in _KINDS.items() if name == start or name.startswith(f"{start}(")), name)
     return kind if n_baselines == 1 else f"{kind}, averaged over {n_baselines} of them"
+
+
+def class_words(name: object) -> str | None:
+    """The name of a class that an estimator knows; a bare number says that it is a class.
+
+    >>> class_words("benign"), class_words(1), class_words(None)
+    ('benign', 'class 1', None)
+    """
+    if name is None:
+        return None
+    return f"class {name}" if re.fullmatch(r"-?\d+(\.\d+)?", str(name)) else str(name)
 
 
 def target_words(target: object) -> str | None:

@@ -72,9 +72,16 @@ def prediction(e: Explanation, label: str | None) -> dict[str, Any]:
         "f_baseline": e.f_baseline,
         "delta": e.delta,
         "baseline": name if count == 1 or e.table is not None else f"{name}, averaged over {count} of them",
-        "compared_with": baseline_words(name, count),
+        "compared_with": _absent_words(e) or baseline_words(name, count),
         "level": LEVEL,
     }
+
+
+def _absent_words(e: Explanation) -> str | None:
+    """The baseline of a text whose features are present or absent, in words; None for other inputs."""
+    if e.features.kind != "tokens" or not isinstance(e.features.meta.get("text"), str):
+        return None
+    return f"the same text in which all {e.features.meta.get('grain', 'parts')} are absent"
 
 
 def features(
