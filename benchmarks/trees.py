@@ -67,15 +67,19 @@ def run(n_trees: int, depth: int, n_columns: int, n_background: int, n_rows: int
     kernel = gralis.Gaussian(0.75)
     first = {
         "Shapley": seconds(lambda: singles_of_rows(trees.trees([0]), encoded[:2], baselines[:2]))[0],
+        "Shapley, one row": seconds(lambda: singles_of_rows(trees.trees([0]), encoded[:1], baselines[:1]))[0],
         "GRALIS": seconds(lambda: phi_of_rows(trees.trees([0]), encoded[:1], baselines[:1], kernel))[0],
     }
     peer.shap_values(rows[:1])
-    times: dict[str, list[float]] = {name: [] for name in ("shap", "Shapley", "GRALIS", "GRALIS, uniform")}
+    times: dict[str, list[float]] = {
+        name: [] for name in ("shap", "Shapley", "Shapley, one row", "GRALIS", "GRALIS, uniform")
+    }
     for _ in range(n_repeats):
         spent, theirs = seconds(lambda: peer.shap_values(rows[: len(few)]))
         times["shap"].append(spent / len(few))
         spent, ours = seconds(lambda: singles_of_rows(trees, encoded, baselines))
         times["Shapley"].append(spent / n_rows)
+        times["Shapley, one row"].append(seconds(lambda: singles_of_rows(trees, encoded[:1], baselines))[0])
         times["GRALIS"].append(seconds(lambda: phi_of_rows(trees, few, baselines, kernel))[0] / len(few))
         uniform = seconds(lambda: phi_of_rows(trees, few, baselines, gralis.Uniform()))[0]
         times["GRALIS, uniform"].append(uniform / len(few))

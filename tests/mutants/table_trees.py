@@ -76,7 +76,7 @@ MUTANTS = (
         "trees-repeated-feature",
         "Explanation.shapley",
         "trees/coalition_sums.py",
-        "node = to_x if of_x[top, r] == 1 else to_z",
+        "node = to_x if way[1, top, r] == 1 else to_z",
         "node = to_x",
         "a feature that occurs twice on a path may stand on both sides",
         (_INDICES,),

@@ -44,6 +44,9 @@ def trees_behind(model: object, options: Mapping[str, Any]) -> TreeEnsemble | No
         return None
 
 
+_N_ROUNDINGS = 8  # a sum over trees and baselines carries several rounding errors
+
+
 class TreeRun:
     """Computes the explanations of one row for one or several outputs of a tree ensemble."""
 
@@ -143,4 +146,4 @@ def _rounding(trees: TreeEnsemble) -> float:
     if not trees.n_trees:
         return 0.0
     largest = np.maximum.reduceat(np.abs(trees.effective[:, 0]), trees.roots)
-    return float(np.finfo(np.float64).eps * (largest.sum() + abs(trees.base[0] / trees.divisor)))
+    return float(_N_ROUNDINGS * np.finfo(np.float64).eps * (largest.sum() + abs(trees.base[0] / trees.divisor)))

@@ -18,100 +18,88 @@ __all__ = ["add_singles", "add_tables", "add_two", "leaf_paths", "pattern_tables
 
 
 @compiled
-def _next_leaf(trees, left_x, left_z, stack):
-    """Walk to the next leaf that some coalition reaches. Returns the leaf, or -1 at the end, and its level.
+def _next_leaf(left, right, owner, left_x, left_z, number, way, top):
+    """Walk to the next leaf that some coalition reaches, from the way at this level. Returns the leaf and its level.
 
-    At level l the stack holds the node, the number of features on the way, and for each whether x brings it (1) or x'.
+    At each level `way` holds the features so far, for each whether x brings it (1) or x' (0), and in its last rows the
+    node and the number of features.
     """
-    left, right, column, group = trees[1], trees[2], trees[3], trees[5]
-    node_at, k_at, feature, of_x, top_at = stack
-    top = top_at[0]
-    if top < 0:
-        return -1, 0
-    node, k = node_at[top], k_at[top]
+    node, k = way[2, top, 0], way[2, top, 1]
     while left[node] >= 0:
-        if left_x[node] == left_z[node]:
+        if left_x[node] == left_z[number, node]:
             node = left[node] if left_x[node] else right[node]
             continue
         to_x, to_z = (left[node], right[node]) if left_x[node] else (right[node], left[node])
-        i, r = group[column[node]], 0
-        while r < k and feature[top, r] != i:
+        i, r = owner[node], 0
+        while r < k and way[0, top, r] != i:
             r += 1
         if r < k:
-            node = to_x if of_x[top, r] == 1 else to_z
+            node = to_x if way[1, top, r] == 1 else to_z
             continue
         for j in range(k):
-            feature[top + 1, j] = feature[top, j]
-            of_x[top + 1, j] = of_x[top, j]
-        feature[top, k], of_x[top, k] = i, 0
-        feature[top + 1, k], of_x[top + 1, k] = i, 1
+            way[0, top + 1, j], way[1, top + 1, j] = way[0, top, j], way[1, top, j]
+        way[0, top, k], way[1, top, k] = i, 0
+        way[0, top + 1, k], way[1, top + 1, k] = i, 1
         k += 1
-        node_at[top], k_at[top] = to_z, k
+        way[2, top, 0], way[2, top, 1] = to_z, k
         top += 1
-        node, k_at[top] = to_x, k
-    top_at[0] = top - 1
+        node, way[2, top, 1] = to_x, k
     return node, top
 
 
 @compiled
-def _start(root, stack):
-    stack[0][0], stack[1][0], stack[4][0] = root, 0, 0
-
-
-@compiled
-def add_singles(trees, left_x, left_z, tables, stack, out, total):
+def add_singles(trees, left_x, left_z, shares, tables, deep, out, total):
     """Add the index of every feature to `out` (n_outputs, n_features), and a sum over all leaves to `total`.
 
     `tables` are the weights of a leaf by a and b: of a feature that x brings, of one that x' brings, and in the total.
     """
-    roots, values = trees[0], trees[6]
-    by_x, by_z, of_all = tables
-    feature, of_x, k_at = stack[2], stack[3], stack[1]
-    for t in range(len(roots)):
-        _start(roots[t], stack)
-        leaf, top = _next_leaf(trees, left_x, left_z, stack)
-        while leaf >= 0:
-            k, a = k_at[top], 0
-            for j in range(k):
-                a += of_x[top, j]
-            for o in range(values.shape[1]):
-                value = values[leaf, o]
-                total[o] += value * of_all[a, k - a]
+    roots, left, right, owner, values = trees
+    way = np.zeros((3, deep, deep), dtype=np.int64)
+    for number in range(len(shares)):
+        for t in range(len(roots)):
+            top, way[2, 0, 0], way[2, 0, 1] = 0, roots[t], 0
+            while top >= 0:
+                leaf, top = _next_leaf(left, right, owner, left_x, left_z, number, way, top)
+                k, a = way[2, top, 1], 0
                 for j in range(k):
-                    out[o, feature[top, j]] += value * (by_x[a, k - a] if of_x[top, j] == 1 else by_z[a, k - a])
-            leaf, top = _next_leaf(trees, left_x, left_z, stack)
+                    a += way[1, top, j]
+                for o in range(values.shape[1]):
+                    value = shares[number] * values[leaf, o]
+                    total[o] += value * tables[2, a, k - a]
+                    for j in range(k):
+                        out[o, way[0, top, j]] += value * tables[1 - way[1, top, j], a, k - a]
+                top -= 1
 
 
 @compiled
-def add_two(trees, left_x, left_z, tables, stack, out):
+def add_two(trees, left_x, left_z, shares, tables, deep, out):
     """Add the index of every pair of features to `out` (n_outputs, n_features, n_features), above the diagonal.
 
     `tables` are the weights of a leaf for a pair of which x brings two, one or none.
     """
-    roots, values = trees[0], trees[6]
-    feature, of_x, k_at = stack[2], stack[3], stack[1]
-    for t in range(len(roots)):
-        _start(roots[t], stack)
-        leaf, top = _next_leaf(trees, left_x, left_z, stack)
-        while leaf >= 0:
-            k, a = k_at[top], 0
-            for j in range(k):
-                a += of_x[top, j]
-            for j in range(k):
-                for l in range(j):  # noqa: E741
-                    weight = tables[2 - of_x[top, j] - of_x[top, l], a, k - a]
-                    first, second = feature[top, j], feature[top, l]
-                    if first > second:
-                        first, second = second, first
-                    for o in range(values.shape[1]):
-                        out[o, first, second] += values[leaf, o] * weight
-            leaf, top = _next_leaf(trees, left_x, left_z, stack)
+    roots, left, right, owner, values = trees
+    way = np.zeros((3, deep, deep), dtype=np.int64)
+    for number in range(len(shares)):
+        for t in range(len(roots)):
+            top, way[2, 0, 0], way[2, 0, 1] = 0, roots[t], 0
+            while top >= 0:
+                leaf, top = _next_leaf(left, right, owner, left_x, left_z, number, way, top)
+                k, a = way[2, top, 1], 0
+                for j in range(k):
+                    a += way[1, top, j]
+                for j in range(k):
+                    for h in range(j):
+                        weight = shares[number] * tables[2 - way[1, top, j] - way[1, top, h], a, k - a]
+                        first, second = min(way[0, top, j], way[0, top, h]), max(way[0, top, j], way[0, top, h])
+                        for o in range(values.shape[1]):
+                            out[o, first, second] += values[leaf, o] * weight
+                top -= 1
 
 
 @compiled
 def leaf_paths(trees, deep):
     """The comparisons on the way to each leaf, their sides, the place of each among the leaf's features, and those."""
-    left, right, column, group = trees[1], trees[2], trees[3], trees[5]
+    _, left, right, owner, _ = trees
     parent, length = np.full(len(left), -1), np.zeros(len(left), dtype=np.int64)
     n_leaves, total = 0, 0
     for node in range(len(left)):  # parents come before their children
@@ -131,7 +119,7 @@ def leaf_paths(trees, deep):
         features[leaf, 0], below, d = node, node, 0
         while parent[below] >= 0:
             above = parent[below]
-            i, r = group[column[above]], 0
+            i, r = owner[above], 0
             while r < d and features[leaf, 1 + r] != i:
                 r += 1
             if r == d:
@@ -147,13 +135,12 @@ def leaf_paths(trees, deep):
 
 
 @compiled
-def pattern_tables(trees, leaves, left_z, weights, tables):
+def pattern_tables(leaves, left_z, weights, tables):
     """For every leaf and every set of its features that x brings: the mean weight of each feature, over all baselines.
 
     So the baselines are looked at once, whatever the number of rows (the idea of Woodelf).
     """
     starts, path, to_left, place, widths, offsets, size = leaves
-    by_x, by_z, _ = tables
     result = np.zeros(size)
     for leaf in range(len(widths)):
         d = widths[leaf]
@@ -181,9 +168,9 @@ def pattern_tables(trees, leaves, left_z, weights, tables):
                 at = offsets[leaf] + (only_x | both) * d
                 for j in range(d):
                     if (only_x >> j) & 1:
-                        result[at + j] += share[of_z] * by_x[a, b]
+                        result[at + j] += share[of_z] * tables[0, a, b]
                     elif (only_z >> j) & 1:
-                        result[at + j] += share[of_z] * by_z[a, b]
+                        result[at + j] += share[of_z] * tables[1, a, b]
                 if both == 0:
                     break
                 both = (both - 1) & of_z
@@ -191,10 +178,9 @@ def pattern_tables(trees, leaves, left_z, weights, tables):
 
 
 @compiled
-def add_tables(trees, leaves, features, left_x, result, out):
+def add_tables(values, leaves, features, left_x, result, out):
     """Add what the tables of `pattern_tables` give for each row to `out` (n_rows, n_outputs, n_features)."""
     starts, path, to_left, place, widths, offsets, _ = leaves
-    values = trees[6]
     for row in range(len(left_x)):
         for leaf in range(len(widths)):
             d = widths[leaf]

@@ -64,15 +64,15 @@ def singles_of_rows(
     out = np.zeros((len(rows), trees.n_outputs, trees.n_features))
     tables = _single_tables(weight, trees.depth)
     for part in trees.blocks:
-        left_z, arrays = part.directions(baselines), _arrays(part)
-        leaves, features = _leaves(part)
-        by_tables = has_numba() and len(rows) > 1 and leaves[4].max(initial=0) <= _MOST_BITS
-        result = pattern_tables(arrays, leaves, left_z, weights, tables) if by_tables else np.zeros(0)
+        left_z = part.directions(baselines)
+        leaves, features = _leaves(part) if has_numba() and len(rows) > 1 else (None, None)
+        by_tables = leaves is not None and leaves[4].max(initial=0) <= _MOST_BITS
+        result = pattern_tables(leaves, left_z, weights, tables) if by_tables else np.zeros(0)
         for start in range(0, len(rows), _ROWS):
             some = slice(start, start + _ROWS)
             left_x = part.directions(rows[some])
             if by_tables:
-                add_tables(arrays, leaves, features, left_x, result, out[some])
+                add_tables(part.effective, leaves, features, left_x, result, out[some])
             else:
                 for number, of_row in enumerate(left_x, start):
                     out[number] += _singles(part, of_row, left_z, weights, tables)[0]
@@ -94,7 +94,7 @@ def sum_of_values(trees: TreeEnsemble, x: Array, baselines: Array, weights: Arra
             of_all[a, b] = float(shapley_weight(a + b, 1, a - 1)) if a else -sum(1 / k for k in range(1, b + 1))
     nothing, total = np.zeros((deep, deep)), np.zeros(trees.n_outputs)
     for part in trees.blocks:
-        tables = (nothing, nothing, of_all)
+        tables = np.stack([nothing, nothing, of_all])
         total += _singles(part, part.directions(x[None])[0], part.directions(baselines), weights, tables)[1]
     return total
 
@@ -109,12 +109,8 @@ def pairs_of_row(trees: TreeEnsemble, x: Array, baselines: Array, weight: IndexW
                 tables[of_z, a, b] = (-1) ** of_z * float(weight(a + b, 2, a - 2 + of_z))
     out = np.zeros((trees.n_outputs, trees.n_features, trees.n_features))
     for part in trees.blocks:
-        left_x, left_z, arrays = part.directions(x[None])[0], part.directions(baselines), _arrays(part)
-        stack = _stack(part)
-        for share, of_baseline in zip(weights, left_z, strict=True):
-            one = np.zeros_like(out)
-            add_two(arrays, left_x, of_baseline, tables, stack, one)
-            out += share * one
+        left_x, left_z = part.directions(x[None])[0], part.directions(baselines)
+        add_two(_arrays(part), left_x, left_z, weights, tables, deep, out)
     return out
 
 
@@ -122,16 +118,11 @@ def _singles(
     trees: TreeEnsemble, left_x: NDArray[np.bool_], left_z: NDArray[np.bool_], weights: Array, tables: Any
 ) -> tuple[Array, Array]:
     out, total = np.zeros((trees.n_outputs, trees.n_features)), np.zeros(trees.n_outputs)
-    arrays, stack = _arrays(trees), _stack(trees)
-    for share, of_baseline in zip(weights, left_z, strict=True):
-        one, sums = np.zeros_like(out), np.zeros_like(total)
-        add_singles(arrays, left_x, of_baseline, tables, stack, one, sums)
-        out += share * one
-        total += share * sums
+    add_singles(_arrays(trees), left_x, left_z, weights, tables, trees.depth + 2, out, total)
     return out, total
 
 
-def _single_tables(weight: IndexWeight, depth: int) -> tuple[Array, Array, Array]:
+def _single_tables(weight: IndexWeight, depth: int) -> Array:
     """The weight of a leaf for a feature that x brings and for one that x' brings, by a and b."""
     deep = depth + 2
     by_x, by_z = np.zeros((deep, deep)), np.zeros((deep, deep))
@@ -139,17 +130,11 @@ def _single_tables(weight: IndexWeight, depth: int) -> tuple[Array, Array, Array
         for b in range(deep - a):
             by_x[a, b] = float(weight(a + b, 1, a - 1)) if a else 0.0
             by_z[a, b] = -float(weight(a + b, 1, a)) if b else 0.0
-    return by_x, by_z, np.zeros((deep, deep))
+    return np.stack([by_x, by_z, np.zeros((deep, deep))])
 
 
 def _arrays(trees: TreeEnsemble) -> tuple[Any, ...]:
-    return (trees.roots, trees.left, trees.right, trees.column, trees.threshold, trees.groups, trees.effective)
-
-
-def _stack(trees: TreeEnsemble) -> tuple[Any, ...]:
-    deep = trees.depth + 2
-    line, square = (np.zeros(shape, dtype=np.int64) for shape in (deep, (deep, deep)))
-    return line, line.copy(), square, square.copy(), np.zeros(1, dtype=np.int64)
+    return (trees.roots, trees.left, trees.right, trees.groups[trees.column], trees.effective)
 
 
 def _leaves(trees: TreeEnsemble) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
