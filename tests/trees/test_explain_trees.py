@@ -204,3 +204,10 @@ def test_a_batch_of_rows_knows_each_row(model, table):
         np.testing.assert_allclose(explanation.shapley().values, alone.shapley().values, atol=1e-13)
         np.testing.assert_array_equal(explanation.endpoints.x[0], alone.endpoints.x[0])
         assert explanation.provenance["hashes"] == alone.provenance["hashes"]
+
+
+def test_the_cost_of_trees_has_no_call_of_the_model(model, table):
+    estimate = gralis.cost(model, table.iloc[7], baseline=table[:20])
+    assert (estimate.n_rays, estimate.n_gradients, estimate.n_forwards) == (0, 0, 0)
+    assert 0 < estimate.seconds < np.inf
+    assert estimate.bytes > 1000

@@ -44,6 +44,7 @@ def trees_behind(model: object, options: Mapping[str, Any]) -> TreeEnsemble | No
         return None
 
 
+_TIMED = 20  # trees that an estimate of the cost looks at
 _N_ROUNDINGS = 8  # a sum over trees and baselines carries several rounding errors
 
 
@@ -73,6 +74,22 @@ class TreeRun:
         with Bar(self._progress, self.problem.trees.n_trees * len(self._outputs), "tree") as bar:
             found = [self._together([self.problem], output, bar)[0] for output in self._outputs]
         return tuple(found)
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the trees, and of the directions of the baselines at their nodes."""
+        trees = self.problem.trees
+        return sum(array.nbytes for array in trees.arrays().values()) + trees.n_nodes * len(self.problem.baselines)
+
+    def seconds(self) -> float:
+        """The time of all explanations, as some of the trees take it. The functions are compiled or loaded first."""
+        problem = self.problem
+        count = min(problem.trees.n_trees, _TIMED)
+        some = problem.trees.trees(np.linspace(0, problem.trees.n_trees - 1, count).astype(np.int64)).select(0)
+        phi_of_rows(some, problem.x[None], problem.baselines[:1], self.kernel)
+        clock = Stopwatch(None)
+        phi_of_rows(some, problem.x[None], problem.baselines, self.kernel, problem.weights)
+        return clock.seconds * problem.trees.n_trees / max(count, 1) * len(self._outputs)
 
     def of_rows(self, rows: Any, targets: Sequence[Any]) -> tuple[Explanation, ...]:
         """One explanation per row, with one target each. Rows of the same output are summed up together."""
