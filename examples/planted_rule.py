@@ -62,6 +62,11 @@ class Riddle(NamedTuple):
     def prompt(self) -> str:
         return "\n\n".join([*self.passages, QUESTION])
 
+    @property
+    def template(self) -> gralis.text.Prompt:
+        """The same prompt, whose passages are features and whose question is fixed."""
+        return gralis.text.fill("{passage}\n\n" + QUESTION, {"passage": list(self.passages)}, separator="\n\n")
+
 
 def riddle(words: list[str], rng: np.random.Generator) -> Riddle:
     """Five passages, one with a code word and two that mention some colour."""
@@ -116,7 +121,7 @@ def train(n_steps: int = 500, seed: int = 0) -> tuple[GPT2LMHeadModel, PreTraine
     return model.eval(), tokenizer, words
 
 
-def main(n_prompts: int = 3, n_steps: int = 180) -> dict[str, float]:
+def main(n_prompts: int = 3, n_steps: int = 260) -> dict[str, float]:
     """Explain some riddles; returns how often the passage and, after a closer look, the code word were found."""
     model, tokenizer, words = train(n_steps)
     print("Shapley values of the log-probability of the answer, F(x) - F(x'), over passages")
@@ -127,7 +132,7 @@ def main(n_prompts: int = 3, n_steps: int = 180) -> dict[str, float]:
         with torch.no_grad():
             ids = torch.tensor([tokenizer(one.prompt)["input_ids"]])
             right += tokenizer.decode([int(model(ids).logits[0, -1].argmax())]) == one.answer
-        answer = gralis.text.explain_generation(model, tokenizer, one.prompt, f" {one.answer} .", absent="pad")
+        answer = gralis.text.explain_generation(model, tokenizer, one.template, f" {one.answer} .", absent="pad")
         low = answer.interval()[0, :, 0]
         passage_found += int(np.argmax(answer.values[0])) == one.where and bool(low[one.where] > 0)
         if number < N_CLOSER:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -106,7 +107,7 @@ def explain(
     chosen = _target(model, target)
     read = _reader(chosen)
     module = presence(model, tokenizer, grouped, sequence_of(model, grouped), absent, read, owner)
-    return explain_point(
+    result = explain_point(
         module,
         module.scale,
         target=chosen,
@@ -125,6 +126,15 @@ def explain(
         dtype=torch.float32,
         progress=progress,
     )
+    described = f"a text whose features are absent ({absent if isinstance(absent, str | int) else 'replaced'})"
+    return _with_baseline(result, described)
+
+
+def _with_baseline(result: Explanation | Explanations, described: str) -> Explanation | Explanations:
+    """The result, which says in words what its baseline is; at the point of presence it is just 0."""
+    if isinstance(result, Explanations):
+        return replace(result, each=tuple(_with_baseline(one, described) for one in result))  # type: ignore[misc]
+    return replace(result, provenance={**result.provenance, "baseline": described})
 
 
 def sequence_of(model: nn.Module, text: TextFeatures) -> TokenSequence:

@@ -155,7 +155,7 @@ def _summary(g: ExplainedAnswer) -> str:
     sure = "its interval excludes zero" if _sure(values, half)[best] else "its interval includes zero"
     verb = "raised" if values[best] > 0 else "lowered"
     return (
-        f"<p>The answer is <b>{escape(g.answer.strip())}</b>.</p><p>Most of all, <b>{escape(g.names[best])}</b> "
+        f"<p>The answer: <b>{escape(g.answer.strip())}</b></p><p>Most of all, <b>{escape(g.names[best])}</b> "
         f"{verb} the {escape(_score_name(g))} of this answer, by {number(abs(float(values[best])))}; {sure}.</p>"
     )
 
