@@ -11,6 +11,7 @@ import torch
 from gralis.api.tree_run import TreeRun, trees_behind
 from gralis.errors import bad
 from gralis.kernels import Gaussian, Kernel, as_kernel
+from gralis.models.estimator_model import EstimatorModel
 from gralis.options import DEFAULT_BUDGET, Choices, Options
 from gralis.plans import Plan, as_plan
 from gralis.problem import Problem
@@ -95,8 +96,8 @@ def explain(
         the values belong to the first kernel, and `with_kernel` can then switch to the others.
     plan : str or Plan, default="shared"
         Which rays to evaluate: "shared", "exhaustive", "permutation", "independent", "endpoint", "values", or a plan
-        from `gralis.plans`. A model without gradients has no rays: in place of "shared" it gets "values", which gives
-        Shapley values from predictions alone.
+        from `gralis.plans`. An estimator has no gradients, so there are no rays: in place of "shared" it gets "values",
+        which gives Shapley values from predictions alone.
     budget : int, "auto" or None, default="auto"
         The largest number of gradients, including the pilot, all replicates and all baselines. Plans without
         gradients count forwards. "auto" takes 1024. If these would take more than a minute, the run stops as soon as
@@ -227,13 +228,13 @@ def kernels_of(kernel: Any) -> tuple[Kernel, ...]:
 
 
 def _without_gradients(problem: Problem) -> tuple[str, str] | None:
-    """The plan that takes the place of "shared" for a model without gradients, and a sentence; None if it has them.
+    """The plan that takes the place of "shared" for an estimator or an ONNX file without gradients, and a sentence.
 
-    Rays without gradients exist only where all features jump.
+    None if the plan stays. A function that the user declares a black box says itself that it has no rays.
     """
     if reason := getattr(problem.model, "why_no_gradient", None):
         sentence = f"the model has no gradient here ({reason}), so plan='endpoint' takes the place of plan='shared'"
         return "endpoint", sentence
-    if getattr(problem.model, "differentiable", True) or (problem.table is None and problem.features.discrete.all()):
+    if not isinstance(problem.model, EstimatorModel):
         return None
     return "values", "the model has no gradient, so plan='values' takes the place of plan='shared': Shapley values"
