@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 on photographs: 8 methods over the same superpixels, scored by 9 metrics, on one page.
+"""EfficientNet-Lite0 on photographs: 9 methods over the same superpixels, scored by 9 metrics, on one page.
 
 python experiments/photographs/run.py --data FOLDER --out OUT [--limit N] [--workers N] [--budget N]
 
@@ -28,7 +28,8 @@ from gralis.files.images import Preprocessing
 from gralis.storage import write_text
 
 METHODS = (
-    *("gralis", "gralis_uniform", "integrated_gradients", "kernel_shap", "lime"),
+    *("gralis", "gralis_uniform", "singles"),  # singles is the limit of gralis for sigma -> 0
+    *("integrated_gradients", "kernel_shap", "lime"),
     *("gradcam", "occlusion", "random"),
 )
 METRICS = (

@@ -343,6 +343,15 @@ MUTANTS = (
         ("tests/test_values.py::test_rows_that_surprise_the_process_widen_the_error_of_steep_games_alone",),
     ),
     Mutant(
+        "doubts-one-node",
+        "Explanation.doubts",
+        "certificates/doubts.py",
+        "copied = design.estimator is COPIES",
+        "copied = False",
+        "a single node that makes the error is not doubted",
+        ("tests/certificates/test_doubts.py::test_a_single_node_that_makes_the_error_of_all_rays_is_a_doubt",),
+    ),
+    Mutant(
         "doubts-material",
         "Explanation.doubts",
         "certificates/doubts.py",

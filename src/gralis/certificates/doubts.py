@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.estimators import ENDPOINT, Design, Estimate
+from gralis.estimators import COPIES, ENDPOINT, Design, Estimate
 from gralis.estimators.design import N_ROUNDINGS
 from gralis.estimators.estimate import LEAST_CARRIERS
 from gralis.ledger import AnyLedger
@@ -21,7 +21,7 @@ __all__ = ["witness_doubts"]
 _MOST_NAMES = 3
 _MATERIAL = 0.5  # of the sampling error
 _FEW_DIFFERENCES = 5.0  # with three expected, one feature in twenty has none
-_MATTERS = 0.01  # of the largest value: an error below this is not worth a doubt
+_MATTERS, _MATTERS_OF_NODES = 0.01, 0.03  # of the largest value: an error below this is not worth a doubt
 
 
 def witness_doubts(
@@ -112,15 +112,22 @@ def _nothing_moves(
 
 
 def _one_carrier(ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float) -> str:
-    """A single ray makes the error, so that others like it may not have been drawn."""
-    if not design.estimator.draws_rays or estimate.exact or estimate.carriers is None:
+    """A single ray makes the error, so that others like it may not have been drawn; or a single node on all rays."""
+    copied = design.estimator is COPIES
+    if not (copied or design.estimator.draws_rays) or estimate.exact or estimate.carriers is None:
         return ""
     error = np.nan_to_num(estimate.sampling_error)
     widest = int(error.argmax())
     rounding = 0.0 if estimate.rounding is None else estimate.rounding[widest]
-    matters = max(_MATTERS * np.abs(estimate.values).max(), N_ROUNDINGS * rounding)
+    least = _MATTERS_OF_NODES if copied else _MATTERS
+    matters = max(least * np.abs(estimate.values).max(), N_ROUNDINGS * rounding)
     if estimate.carriers[widest] >= LEAST_CARRIERS or error[widest] <= matters:
         return ""
+    if copied:
+        return (
+            f"A single node makes nearly all of the error of {names[widest]}: F is so steep that other nodes may have "
+            f"missed a part of it, so the intervals may not hold; use a larger budget."
+        )
     return (
         f"A single ray makes nearly all of the error of {names[widest]}. Coalitions like it are rare and may carry "
         f"much of the value, so the intervals may not hold; use a larger budget."
