@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.checks import as_path
 from gralis.errors import GralisError
 from gralis.files.archive import checked, contents
 from gralis.files.archive import load as load_one
@@ -53,10 +54,17 @@ def load(path: str | Path) -> Any:
     >>> repr(again) == repr(explanation)
     True
     """
-    with suppress(OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
-        if json.loads(archive.read("meta.json"))["kind"] == ROWS:
-            return load_rows(path)
-    return load_one(path)
+    path = as_path(path, "load")
+    return load_rows(path) if path.is_file() and _kind(path) == ROWS else load_one(path)
+
+
+def _kind(path: Path) -> object:
+    """The kind of a file that looks like one of ours; None otherwise, and then its reader says what is wrong."""
+    with suppress(Exception), zipfile.ZipFile(path) as archive:
+        about = archive.getinfo("meta.json")
+        if about.compress_type == zipfile.ZIP_STORED:  # a small file must not become a large one
+            return json.loads(archive.read(about))["kind"]
+    return None
 
 
 def save_rows(explanations: Explanations, path: str | Path) -> Path:

@@ -361,4 +361,5 @@ def _of_block(values: Any, inputs: Any, by: str) -> Importance | None:
 
 
 def _over(numbers: Array, total: float) -> Array:
-    return np.asarray(numbers / total) if total > 0 else np.full(len(numbers), np.nan)
+    with np.errstate(over="ignore"):  # sums of others may be as large as they like
+        return np.asarray(numbers / total) if total > 0 else np.full(len(numbers), np.nan)

@@ -107,7 +107,7 @@ class Printed(Certified, BothAnswers):
         """What the explanation cost."""
         spent = f"{self.cost.n_gradients} gradients on {self.cost.n_rays} rays, {self.cost.n_forwards} forwards"
         spent = spent if self.cost.n_forwards else "no call of the model"
-        return f"{spent}, {self.cost.seconds:.1f} s, plan {self.plan['name']}"
+        return f"{spent}, {self.cost.seconds:.1f} s, plan {self.plan.get('name', 'unknown')}"
 
     def __repr__(self) -> str:
         table = feature_table(self)
