@@ -135,7 +135,7 @@ def batch(
             _only_networks({"--label": label_column, "--target label": target == "label"})
             rows = read_table(inputs, not_inputs)
             ids = None if id_column is None else read_table(inputs).frame[id_column].astype(str).tolist()
-            source, reference = as_stream(rows.frame, ids), background(rows, baseline)
+            source, reference = as_stream(rows.frame, ids, as_frames=True), background(rows, baseline)
         else:
             source = table(inputs, id=id_column, label=label_column, drop=drop or ())
             reference = _baseline(baseline, inputs, not_inputs)

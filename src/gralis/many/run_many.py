@@ -114,7 +114,7 @@ def explain_many(
     for name, flag in flags.items():
         one_of(flag, (True, False), name, "explain_many")
     explain_options = _explain_options(model, target, options)
-    stream = as_stream(inputs, ids)
+    stream = as_stream(inputs, ids, as_frames=is_estimator(model))
     if stream.features is not None and explain_options["features"] is None and explain_options["layer"] is None:
         explain_options["features"] = stream.features
     run_blocks = _engine(engine, workers, address)

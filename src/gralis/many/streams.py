@@ -29,8 +29,8 @@ __all__ = ["as_stream"]
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
-def as_stream(inputs: object, ids: Iterable[object] | None = None) -> ItemStream:
-    """Whatever holds inputs, as a stream of items.
+def as_stream(inputs: object, ids: Iterable[object] | None = None, *, as_frames: bool = False) -> ItemStream:
+    """Whatever holds inputs, as a stream of items; the rows of a data frame as frames of one row, or as numbers.
 
     >>> [(item.id, item.make().x) for item in as_stream([1.5, 2.5], ids=["b", "a"])]
     [('a', 2.5), ('b', 1.5)]
@@ -51,7 +51,7 @@ def as_stream(inputs: object, ids: Iterable[object] | None = None) -> ItemStream
     if _is_ray_data(inputs):
         return _ray_data(inputs)
     if hasattr(inputs, "to_numpy") and hasattr(inputs, "columns"):
-        return _frame(inputs, ids)
+        return _frame(inputs, ids, as_frames)
     if isinstance(inputs, DataLoader):
         return _loader(inputs, ids)
     if isinstance(inputs, Mapping):
@@ -203,11 +203,11 @@ def _elements(batch: Any) -> list[Any]:
         raise bad("inputs", "explain_many", allowed, f"a batch that cannot be taken apart ({error})") from error
 
 
-def _frame(frame: Any, ids: Iterable[object] | None) -> ItemStream:
+def _frame(frame: Any, ids: Iterable[object] | None, as_frames: bool) -> ItemStream:
     """A data frame: every row is an input, every column a feature."""
     names = [str(name) for name in frame.columns]
     check_names(names, "The data frame")
-    if any(getattr(dtype, "kind", "O") not in "biuf" for dtype in getattr(frame, "dtypes", ())):
+    if as_frames and len(names):
         stream = _indexed(partial(_mixed_row, frame), range(len(frame)), ids)
         return replace(stream, settings={"columns": names})
     cells = np.asarray(frame.to_numpy())
