@@ -86,6 +86,8 @@ class ModelCalls:
         for sizer, row_bytes in zip((self.forwards, self.backwards), needs, strict=True):
             needed = max(_COPIES * point_bytes, row_bytes)
             sizer.room = 1 if self._limited else max(1, int(self._max_memory // needed))
+            if row_bytes:  # weighing sees only what the process grows by, and memory that it already holds is reused
+                sizer.limit = min(sizer.limit, max(1, int(self._max_memory // row_bytes)))
 
     @classmethod
     def of(

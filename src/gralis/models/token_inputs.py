@@ -20,7 +20,7 @@ from gralis.models.failures import kind
 
 __all__ = ["PresentTokens", "SplicedTokens", "TokenSequence", "accepts", "embedding_of", "logits_in"]
 
-_VECTORS = 24  # that a layer needs for one token, each as wide as an embedding
+_VECTORS = 48  # that a layer needs for one token, each as wide as an embedding
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class _Wrapped(nn.Module):
     def row_bytes(self) -> tuple[int, int]:
         """About how many bytes one text needs: for a forward, and for a forward with its backward.
 
-        A layer holds some dozen vectors per token, and all pairs of tokens unless the attention is fused. A forward
+        A layer holds some dozens of vectors per token, and all pairs of tokens unless the attention is fused. A forward
         keeps two layers at a time, and a backward needs what every layer left.
         """
         config = getattr(self.network, "config", None)
