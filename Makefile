@@ -13,7 +13,7 @@ DOCS_STAMP := .venv/.installed-docs
 INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 
 BENCHMARKS := exact accuracy overhead scale coverage coverage_small coverage_sampled coverage_claims \
-              coverage_sensitivity certificate shapley targets batch deletion many gallery trees
+              coverage_sensitivity certificate shapley targets batch deletion many gallery trees small
 RESULTS := $(BENCHMARKS:%=benchmarks/results/%.json)
 
 # pytest-xdist runs one worker per core: one thread each.

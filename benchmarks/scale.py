@@ -1,6 +1,8 @@
 """Time from 25 features to all pixel values at the same budget, and memory from budget 1 000 to 10 000.
 
-python benchmarks/scale.py [--quick] [--out benchmarks/results/scale.json]
+python benchmarks/scale.py [--quick] [--limits] [--out benchmarks/results/scale.json]
+
+`--limits` measures only whether `max_memory` is kept, and prints it.
 
 Time is measured on EfficientNet-Lite0. Memory is measured for the folded ledger of 150 528 features on a small network.
 Every run uses a new process, because the peak of a process never decreases.
@@ -21,10 +23,13 @@ from zoo import GREY, efficientnet, frozen, photograph, superpixels
 
 import gralis
 from gralis import Features
+from gralis.evaluation.cost import peak_bytes
 
 SHAPE = (3, 224, 224)
 TIME_TARGET, MEMORY_TARGET = 1.5, 1.2
 MEMORY_BUDGETS = (1_000, 10_000)
+LIMIT_TARGET = 1.2
+LIMITS = (20, 50, 100)  # MiB
 
 
 def feature_sets(photo: Tensor) -> dict[str, Features]:
@@ -99,9 +104,61 @@ def peak_of(budget: int) -> dict[str, Any]:
     }
 
 
+def limited_models() -> dict[str, tuple[nn.Module, Tensor]]:
+    """A convolutional network, a wide one, and one with large temporary arrays, each with an input."""
+
+    class Temporaries(nn.Module):
+        def forward(self, z: Tensor) -> Tensor:
+            grid = torch.linspace(0, 1, 100_000, device=z.device)
+            return torch.sin(grid * z.sum(1, keepdim=True)).square().mean(1, keepdim=True) + z.sum(1, keepdim=True)
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        convolutions = [nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3, padding=1), nn.ReLU()]
+        head = [nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(512, 1)]
+        wide = nn.Sequential(nn.Linear(64, 100_000), nn.ReLU(), nn.Linear(100_000, 1))
+        return {
+            "convolutional": (frozen(nn.Sequential(*convolutions, *head)), torch.randn(3, 96, 96)),
+            "wide": (frozen(wide), torch.randn(64)),
+            "temporaries": (frozen(Temporaries()), torch.randn(64)),
+        }
+
+
+def growth_of(name: str, plan: str, limit: int) -> dict[str, Any]:
+    """By how much the peak of this process grows within a limit of so many MiB, beyond that of a run point by point."""
+    net, x = limited_models()[name]
+    features = gralis.features.grid(x.shape, 24) if x.ndim == 3 else None
+    options_of = {"target": 0, "features": features, "plan": plan, "budget": 400, "progress": False}
+    gralis.explain(net, x, batch_size=1, **options_of)  # the fixed cost: one point, and what libraries set up once
+    before = peak_bytes()
+    explanation = gralis.explain(net, x, max_memory=limit * 2**20, **options_of)
+    return {
+        "model": name,
+        "plan": plan,
+        "limit": limit * 2**20,
+        "growth": peak_bytes() - before,
+        "one_point": explanation.cost.bytes_per_point,
+        "batch_size": explanation.cost.batch_size,
+    }
+
+
+def memory_by_limit(limits: tuple[int, ...]) -> list[dict[str, Any]]:
+    """How the growth beyond one point compares with the limit, in a new process for each."""
+    runs = []
+    for name in limited_models():
+        for plan in ("shared", "values"):
+            for limit in limits:
+                script = [sys.executable, __file__, "--growth-of", name, plan, str(limit)]
+                one = json.loads(subprocess.run(script, check=True, capture_output=True, text=True).stdout)
+                one["ratio"] = one["growth"] / one["limit"]
+                runs.append(one)
+    return runs
+
+
 def run(*, quick: bool = False) -> dict[str, Any]:
     memory_budgets = (1_000, 2_000) if quick else MEMORY_BUDGETS
     return {
+        "limits": memory_by_limit(LIMITS[:1] if quick else LIMITS),
         "memory": memory_by_budget(memory_budgets),
         "time": time_by_features(budget=192, repetitions=1 if quick else 3),
         "targets": {"time": TIME_TARGET, "memory": MEMORY_TARGET},
@@ -132,13 +189,42 @@ def show(result: dict[str, Any]) -> str:
         }
         for one in result["memory"]
     ]
-    return table("time by features", times) + "\n" + table("peak memory by budget", memory)
+    shown = [table("time by features", times), table("peak memory by budget", memory), show_limits(result["limits"])]
+    return "\n".join(shown)
+
+
+def show_limits(limits: list[dict[str, Any]]) -> str:
+    rows = [
+        {
+            "model": one["model"],
+            "plan": one["plan"],
+            "limit MiB": one["limit"] // 2**20,
+            "growth MiB": round(one["growth"] / 2**20),
+            "one point MiB": one["one_point"] / 2**20,
+            "batch": one["batch_size"],
+            "ratio": one["ratio"],
+            "target": verdict(one["ratio"], LIMIT_TARGET, at_most=True),
+        }
+        for one in limits
+    ]
+    return table("growth of the peak within max_memory", rows)
 
 
 def main() -> None:
     parser = options(__doc__.splitlines()[0])
     parser.add_argument("--peak-of", type=int, metavar="BUDGET", help="do one memory run and print its JSON")
+    parser.add_argument("--growth-of", nargs=3, metavar=("MODEL", "PLAN", "MIB"), help="do one run with a limit")
+    parser.add_argument("--limits", action="store_true", help="measure only whether max_memory is kept")
     arguments = parser.parse_args()
+    if arguments.growth_of:
+        name, plan, limit = arguments.growth_of
+        print(json.dumps(growth_of(name, plan, int(limit))))
+        return
+    if arguments.limits:
+        limits = memory_by_limit(LIMITS[:1] if arguments.quick else LIMITS)
+        print(show_limits(limits))
+        write(arguments.out, "limits", {"limits": limits, "target": LIMIT_TARGET})
+        return
     if arguments.peak_of:
         print(json.dumps(peak_of(arguments.peak_of)))
         return

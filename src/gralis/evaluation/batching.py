@@ -17,8 +17,9 @@ Layout = Literal["contiguous", "channels_last"]
 _FIRST_SIZE = 8
 _LARGEST_SIZE = 8192
 _BRIEF_SECONDS = 0.02  # a batch that takes no longer is doubled at once
-_GROWTH = 4  # a batch is at most this many times larger than one that was weighed
-_WEIGHINGS = 2  # of each size: the first batch may also pay for what a library sets up once
+_PART = 0.8  # of a memory limit is used, because looks at the memory of a process miss a part of it
+_GROWTH = 2  # a batch is at most this many times larger than one that was weighed
+_WEIGHINGS = 2  # of a single point: the first also pays for what a library sets up once
 _LEAST_GAIN = 1.03  # a larger batch is kept if it evaluates this many times more points per second
 
 
@@ -65,8 +66,8 @@ class BatchSizer:
     largest: int = 0
     _rates: dict[tuple[Layout, int], list[float]] = field(default_factory=dict)
     _trial: tuple[Layout, int] | None = None
-    _weighed: list[int] = field(default_factory=list)  # the memory of batches of _weighed_size points
     _weighed_size: int = 0
+    _n_weighed: int = 0
     _n_batches: int = 0
 
     @classmethod
@@ -83,17 +84,15 @@ class BatchSizer:
 
     def unweighed(self, n_points: int) -> bool:
         """Whether a batch of this size would tell more about the memory that points need."""
-        return n_points > self._weighed_size or (n_points == self._weighed_size and len(self._weighed) < _WEIGHINGS)
+        return n_points > self._weighed_size or (n_points == 1 and self._n_weighed < _WEIGHINGS)
 
     def weigh(self, n_points: int, n_bytes: int, most_bytes: int, *, careful: bool) -> None:
         """Learn how much memory a batch held. If `careful`, larger batches are tried step by step."""
-        if n_points > self._weighed_size:
-            self._weighed_size, self._weighed = n_points, []
-        self._weighed.append(n_bytes)
-        self.bytes_per_point = min(self._weighed) / n_points
-        self.room = max(1, int(most_bytes / self.bytes_per_point))
+        self._weighed_size, self._n_weighed = n_points, self._n_weighed + 1
+        self.bytes_per_point = n_bytes / n_points
+        self.room = max(1, int((_PART if careful else 1.0) * most_bytes / self.bytes_per_point))
         if careful:
-            self.room = min(self.room, _GROWTH * n_points)
+            self.room = 1 if self.unweighed(1) and n_points == 1 else min(self.room, _GROWTH * n_points)
 
     def note(self, layout: Layout, size: int, n_points: int, seconds: float) -> None:
         """Learn from the time of a batch; a last batch with fewer points than `size` teaches nothing."""

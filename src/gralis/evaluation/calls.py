@@ -21,7 +21,7 @@ from gralis.evaluation import clock
 from gralis.evaluation.batching import BatchSizer, Layout
 from gralis.evaluation.clock import Stopwatch
 from gralis.evaluation.cost import Cost
-from gralis.evaluation.memory import Weighing, spare_memory
+from gralis.evaluation.memory import Weighing, resident_memory, spare_memory
 from gralis.evaluation.point_sequences import PointSequence
 from gralis.models.failures import report_failure
 from gralis.models.outputs import TargetedModel
@@ -78,7 +78,8 @@ class ModelCalls:
         self.rounding = float(np.finfo(np.float64).eps)  # of the coarsest type in which values were returned
         self.forwards, self.backwards = (BatchSizer.start(batch_size, layouts) for _ in range(2))
         place = device or getattr(model.model, "device", None) or torch.device("cpu")
-        self._resident = place.type == "cpu"
+        self._on_cpu = place.type == "cpu"
+        self._resident: int | None = None  # the memory of the process after the first batch
         self._limited, self._weighs = max_memory is not None, weigh or max_memory is not None
         self._max_memory = max_memory if max_memory is not None else spare_memory(place)
         # A model whose points are small may itself need much more for a row, and can say so before the first batch.
@@ -158,8 +159,10 @@ class ModelCalls:
         first = sizer.bytes_per_point == 0
         if not (first or (self._weighs and sizer.unweighed(n_points))):
             return evaluate()
-        with Weighing(self._resident and self._weighs) as weighing:
+        with Weighing(self._resident) as weighing:
             rows = evaluate()
+        if self._weighs and self._on_cpu and self._resident is None:
+            self._resident = resident_memory()  # what libraries set up once is there now
         sizer.weigh(n_points, max(weighing.bytes, 1), self._max_memory, careful=self._weighs)
         heaviest = max(self.forwards.bytes_per_point, self.backwards.bytes_per_point)
         self.cost.bytes_per_point = int(np.ceil(heaviest))

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-__all__ = ["Weighing", "spare_memory"]
+__all__ = ["Weighing", "resident_memory", "spare_memory"]
 
 _STATM = "/proc/self/statm"  # Linux only
 _BETWEEN_LOOKS = 0.0005  # seconds
@@ -24,8 +24,8 @@ class Weighing:
     """The most memory that the code in the block holds at once, beyond what was there when it began.
 
     The tensors of torch are counted one by one, those for the backward pass and temporary ones among them. If
-    `resident` is set, the memory of the process is looked at too. It shows what libraries hold outside torch, and also
-    what they set up once when they are first used.
+    `since` is given, the memory of the process is looked at too, and compared with this number of bytes. It shows what
+    libraries hold outside torch, and what they have not given back.
 
     >>> with Weighing() as weighing:
     ...     kept = torch.zeros(1000, dtype=torch.float64) + 1
@@ -33,10 +33,10 @@ class Weighing:
     16000
     """
 
-    def __init__(self, resident: bool = False) -> None:
+    def __init__(self, since: int | None = None) -> None:
         self.bytes = 0
         self._tensors = _LiveTensors()
-        self._resident = _ResidentMemory() if resident and os.path.exists(_STATM) else None
+        self._resident = None if since is None else _ResidentMemory(since)
 
     def __enter__(self) -> Weighing:
         if self._resident is not None:
@@ -98,25 +98,29 @@ def _key(tensor: Tensor) -> int:
 class _ResidentMemory(threading.Thread):
     """Looks at the resident memory of the process again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, since: int) -> None:
         super().__init__(daemon=True)
         self._done = threading.Event()
-        self._first = self._most = _resident()
+        self._since, self._most = since, since
 
     def run(self) -> None:
         while not self._done.wait(_BETWEEN_LOOKS):
-            self._most = max(self._most, _resident())
+            self._most = max(self._most, resident_memory() or 0)
 
     def stop(self) -> int:
         """By how many bytes the memory grew at most."""
         self._done.set()
         self.join()
-        return max(self._most, _resident()) - self._first
+        return max(self._most, resident_memory() or 0) - self._since
 
 
-def _resident() -> int:
-    with open(_STATM, "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def resident_memory() -> int | None:
+    """The bytes that the process holds in memory now; None where the system does not say."""
+    try:
+        with open(_STATM, "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None
 
 
 def spare_memory(device: torch.device) -> int:
