@@ -46,9 +46,9 @@ def segment(
 
 
 def _channel_axis(shape: Shape, axis: ChannelAxis) -> int | None:
-    if axis is None or (axis == "auto" and len(shape) <= 2):
+    if axis is None or (isinstance(axis, str) and axis == "auto" and len(shape) <= 2):
         return None
-    if axis == "auto":
+    if isinstance(axis, str) and axis == "auto":
         ends = [i for i in (0, len(shape) - 1) if shape[i] in (1, 3, 4)]
         if len(ends) == 1:
             return ends[0]

@@ -13,6 +13,7 @@ from gralis.checks import is_whole
 
 __all__ = ["Moments"]
 
+_SINGLE = ("n", "f_mean", "f_squares")  # numbers; the others have one number for each feature
 _SQUARES = ("mean_abs", "squares", "noise", "f_squares")  # cannot be negative
 
 
@@ -66,6 +67,8 @@ class Moments:
         read: dict[str, Any] = {}
         for field in fields(Moments):
             value = known[field.name]
+            if isinstance(value, list) == (field.name in _SINGLE):
+                raise ValueError(f"{field.name} is a {type(value).__name__}")
             if isinstance(value, Sequence):
                 value = np.array(value, dtype=np.float64)
                 if value.shape != (n_features,):
