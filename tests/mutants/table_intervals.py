@@ -311,9 +311,7 @@ MUTANTS = (
         "estimate.carriers[widest] >= LEAST_CARRIERS or",
         "estimate.carriers[widest] >= 0 or",
         "one coalition that carries all is not doubted",
-        (
-            "tests/certificates/test_doubts.py::test_a_coalition_that_carries_everything_is_a_doubt_whether_or_not_it_was_drawn",
-        ),
+        ("tests/certificates/test_doubts.py::test_a_single_node_that_makes_the_error_of_all_rays_is_a_doubt",),
     ),
     Mutant(
         "difference-cancels",
