@@ -39,7 +39,7 @@ def test_the_demo_tells_what_it_sees_and_where_its_files_are(tmp_path, capsys) -
     assert "sees espresso (class 967) with probability 94" in said.out
     assert repr(loaded) in said.out
     assert str(tmp_path) in said.out.splitlines()[-1]
-    assert "gradient" in said.err  # the progress bar
+    assert "point" in said.err  # the progress bar
     assert "Loaded pretrained" not in said.out
     for name in ("heatmap.png", "bars.png", "waterfall.png", "overview.png", "explanation.gralis", "report.html"):
         assert name in said.out.splitlines()[-1]

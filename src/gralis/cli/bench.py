@@ -30,7 +30,7 @@ EXAMPLES = (
     ("all methods and metrics; run it again to continue a stopped run", f"{_START} --out results"),
     ("images of one patient belong together", f"{_START} --labels labels.csv --out study"),
     ("some methods and metrics", f"{_START} --methods gralis,random --metrics deletion,deletion:blur --out few"),
-    ("small networks with known evidence, trained here", "gralis bench --planted --out planted"),
+    ("small networks with known evidence, trained here", "gralis bench --planted --tasks 'mlp column' --out planted"),
 )
 
 
@@ -51,8 +51,9 @@ _BASELINE = "What replaces a region that is switched off: a number, or a name su
 
 _PLANTED = (
     "Score all methods on small networks that are trained on data in which it is known what decides. Needs no pictures "
-    "and no model; of the other options only --out, --limit (examples of each task), --budget and --seed count."
+    "and no model; of the other options --tasks, --out, --limit (examples of each task), --budget and --seed count."
 )
+_TASKS = "With --planted: the tasks, separated by commas, such as 'mlp column, trees together'. The default is all."
 
 
 def bench(
@@ -60,6 +61,7 @@ def bench(
     images: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder with the pictures.")] = None,
     model: ModelName = "",
     planted: Annotated[bool, typer.Option("--planted", help=_PLANTED)] = False,
+    tasks: Annotated[str, typer.Option(help=_TASKS)] = "",
     out: Annotated[Path, typer.Option(metavar="FOLDER", help=_OUT)],
     labels: Annotated[Path | None, typer.Option(help=_LABELS)] = None,
     weights: Weights = None,
@@ -91,7 +93,7 @@ def bench(
 ) -> int:
     """Score methods by metrics over pictures: tables, intervals, paired tests and one page."""
     if planted:
-        return _planted(out, limit, budget, seed, as_json, quiet)
+        return _planted(out, options.names(tasks), limit, budget, seed, as_json, quiet)
     if images is None or not model:
         raise GralisError("gralis bench needs --images and --model, or --planted; one of them is missing.")
     # Here, because its statistics take long to import, and other commands do not need them.
@@ -139,11 +141,14 @@ def bench(
     return BAD if failed or any(failure.n_failed == failure.n_images for failure in failures(records)) else DONE
 
 
-def _planted(out: Path, limit: int | None, budget: int, seed: int, as_json: bool, quiet: bool) -> int:
+def _planted(
+    out: Path, tasks: tuple[str, ...], limit: int | None, budget: int, seed: int, as_json: bool, quiet: bool
+) -> int:
     """`gralis bench --planted`."""
     from gralis.planted import run
 
-    scores = run(out, n_examples=limit or 40, budget=budget, seed=seed, progress=False if quiet else None)
+    shown = False if quiet else None
+    scores = run(out, tasks or None, n_examples=limit or 40, budget=budget, seed=seed, progress=shown)
     table = out / "planted.md"
     if as_json:
         for score in scores:

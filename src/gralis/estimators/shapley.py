@@ -48,6 +48,7 @@ class LikelyGames(Estimator):
     summary = "What a feature adds to the output, averaged over all orders in which features may join."
     has_rays = False
     has_kernel = False
+    departs_by_replicate = False  # the departures are contrasts of a normal law
 
     def estimates(self, ledgers: Sequence[Ledger], designs: Sequence[Design]) -> tuple[Estimate, ...]:
         first, design = ledgers[0], designs[0]
