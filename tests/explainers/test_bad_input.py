@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from gralis import Explanation, GralisError, baselines, explain, models, run
+from gralis import Explanation, GralisError, baselines, explain, models
 from gralis.games import appendix_e
 from reference import network, point
 
@@ -126,7 +126,7 @@ def test_taylor_interactions_of_order_3_need_all_coalitions() -> None:
 
 
 def test_a_folded_ledger_has_no_coalition_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_KEEP_BYTES", 2**10)
+    monkeypatch.setattr("gralis.run.settings._KEEP_BYTES", 2**10)
     found = explain(network("softplus", 9, 1), point(9, 1), budget=400)
     asked = [
         found.shapley,

@@ -133,6 +133,8 @@ def _tensor(points: NDArray[Any], leaf: Leaf, leaf_name: str, as_given: bool) ->
         raise bad("X", "sample", allowed, f"shape {points.shape}")
     like = leaf if isinstance(leaf, torch.Tensor) else torch.from_numpy(np.empty(0, dtype=leaf.dtype))
     dtype = like.dtype if as_given or like.dtype.is_floating_point else torch.get_default_dtype()
+    if points.dtype.kind == "u" and points.dtype.itemsize == 8:  # torch knows no such numbers
+        points = points.astype(np.float64)
     tensor = torch.from_numpy(plain(points)).to(device=like.device, dtype=dtype)
     wrong = torch.argwhere(~torch.isfinite(tensor))
     if len(wrong):

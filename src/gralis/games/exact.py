@@ -51,9 +51,9 @@ def vector(values: object, n: int, parameter: str, owner: str) -> tuple[Number, 
 
 def non_negatives(values: object, parameter: str, owner: str) -> tuple[Number, ...]:
     """At least one number, none of them negative."""
-    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str) or not len(values):
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str) or not np.size(values):
         raise bad(parameter, owner, "a sequence of at least one number >= 0", repr(values))
-    numbers = vector(values, len(values), parameter, owner)
+    numbers = vector(values, np.size(values), parameter, owner)
     if min(numbers) < 0:
         raise bad(parameter, owner, "numbers >= 0", str(min(numbers)))
     return numbers

@@ -68,7 +68,7 @@ def _available(device: torch.device | str) -> torch.device:
     """The device, if this machine and this build of torch have it."""
     try:
         place = torch.device(device)
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError, OverflowError):
         allowed = "None or a torch device such as 'cpu' or 'cuda:0'"
         raise bad("device", "models.torch", allowed, repr(device)) from None
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from gralis.checks import whole
+from gralis.checks import as_path, whole
 from gralis.errors import GralisError, bad
 from gralis.many import Results
 from gralis.many.result import KeptExplanation
@@ -80,7 +80,7 @@ def gallery(
     kept, everyone = strongest(run)
     if len(run) == 0:
         raise GralisError(f"{run.path} has no finished inputs.")
-    reader, site = CaseReader(run, names, kept), Site(Path(out))
+    reader, site = CaseReader(run, names, kept), Site(as_path(out, "gallery", "out"))
     shown = progress is True or (progress is None and sys.stderr.isatty())
     writer = _Writer(site, reader, most)
     with tqdm(total=len(run), unit="input", desc="gralis gallery", leave=False, disable=not shown) as bar:
