@@ -468,3 +468,11 @@ def test_a_run_with_a_price_widens_the_removal_too() -> None:
     estimated = [i for i, measured in enumerate(paid["measured"]) if not measured]
     assert estimated
     assert all(paid["half_width"][i] > plain["half_width"][i] for i in estimated)
+
+
+def test_the_page_says_what_was_decided_for_the_user() -> None:
+    picture = torch.linspace(0, 1, 3 * 40 * 40).reshape(3, 40, 40)
+    explanation = gralis.explain(lambda z: z.flatten(1).sum(1), picture, budget=200)
+    told = {each["id"]: each["answer"] for each in content(explanation)["answers"]}
+    assert explanation.choices
+    assert all(choice.removeprefix("note: ") in told["compared"] for choice in explanation.choices)

@@ -38,10 +38,16 @@ def _predicted(c: Mapping[str, Any]) -> str:
 def _compared(c: Mapping[str, Any]) -> str:
     p, noun = c["prediction"], c["features"]["noun"]
     beside = " (the picture beside)" if c["picture"].get("baseline") else ""
-    return (
+    compared = (
         f"With the baseline: {p['compared_with']}{beside}. Its output is {number(p['f_baseline'])}. This page says "
         f"which {noun}s make the difference of {signed(p['delta'])}."
     )
+    return " ".join([compared, *(_sentence(text) for text in c["provenance"].get("choices") or ())])
+
+
+def _sentence(text: str) -> str:
+    """What was decided for the user, as a sentence: a picture cut into regions, a batch axis left out."""
+    return f"Note: {text.rstrip('.')}."
 
 
 def _numbers(c: Mapping[str, Any]) -> tuple[Array, Array]:
