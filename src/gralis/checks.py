@@ -144,7 +144,7 @@ def as_path(value: object, owner: str = "save", name: str = "path") -> Path:
 
 
 def printable(text: str) -> str:
-    """The text with control characters and lone surrogates written out, so that it can be printed, drawn and saved.
+    r"""The text with control characters and lone surrogates written out, so that it can be printed, drawn and saved.
 
     >>> printable("a\x1b[31m \udcff")
     'a\\x1b[31m \\udcff'
