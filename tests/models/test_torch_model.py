@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import nn
 
-from gralis import models
+from gralis import GralisError, models
 
 
 def draw(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -204,9 +204,9 @@ def test_an_output_object_with_logits():
 
 
 def test_device_comes_from_the_parameters_or_buffers_or_is_cpu():
-    assert models.torch(nn.Linear(2, 1, device="meta")).device.type == "meta"
-    only_buffers = nn.BatchNorm1d(2, affine=False, device="meta")
-    assert models.torch(only_buffers).device.type == "meta"
+    for module in (nn.Linear(2, 1, device="meta"), nn.BatchNorm1d(2, affine=False, device="meta")):
+        with pytest.raises(GralisError, match=r"'module' parameter of models\.torch must be loaded"):
+            models.torch(module)  # it looks at parameters and buffers
     assert models.torch(torch.sin).device.type == "cpu"
     assert models.torch(torch.sin, device="meta").value(torch.zeros(2)).device.type == "meta"
 

@@ -213,6 +213,7 @@ def test_statistics_have_their_intervals(small: Any, gallery: Open) -> None:
     assert importance.names[first] in text
     value = page.locator("#importance-box tr:first-child td:last-child").inner_text()
     assert float(value.split(" ±")[0].replace("−", "-")) == pytest.approx(importance.mean[first], rel=0.01)
+    page.wait_for_selector("canvas.swarm")  # drawn a moment after the page
     assert page.locator("canvas.swarm").count() == 1
     drawn = "c => new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size"
     assert page.eval_on_selector("canvas.swarm", drawn) > 10

@@ -191,7 +191,8 @@ def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
     design = _design(meta, small)
     rows, departures = ledger.kept_rows, len(small["departures"])
     # Values without a sampling error, but with a margin, have two departures of zero; see `Estimate.with_margin`.
-    by_replicate = design.estimator.departs_by_replicate and bool(small["departures"].any())
+    unsampled = meta["exact"] or (departures == 2 and not small["departures"].any())
+    by_replicate = design.estimator.departs_by_replicate and not unsampled
     if rows is not None and by_replicate and departures != rows.n_replicates:
         raise ValueError(f"{departures} departures of {rows.n_replicates} replicates")
     return Explanation(

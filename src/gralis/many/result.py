@@ -77,7 +77,7 @@ class Results(InNotebooks):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = gralis.explain_many(lambda z: z.sum(1), torch.eye(2), out=folder)
     ...     results = Results(folder)
-    ...     list(results.ids), results.values_table()["phi"].to_pylist()
+    ...     list(results.ids), results.values_table()["phi"].to_numpy().round(6).tolist()
     (['0', '1'], [1.0, 0.0, 0.0, 1.0])
     """
 

@@ -10,10 +10,10 @@ _LONGEST_NAME = 32
 
 
 def literal(text: str) -> str:
-    """The text as matplotlib shows it letter by letter: without mathematics and control characters.
+    r"""The text as matplotlib shows it letter by letter: without mathematics and control characters.
 
-    >>> literal("$\\foo$"), literal("a\\nb")
-    ('\\\\$\\\\foo\\\\$', 'a⏎b')
+    >>> literal(r"$\foo$"), literal("a\nb")
+    ('\\$\\foo\\$', 'a⏎b')
     """
     return printable(text).replace("$", r"\$").replace("\n", "⏎")
 
