@@ -198,3 +198,21 @@ def test_several_targets_are_for_explain() -> None:
     for name in ("occlusion", "random", "integrated_gradients", "gralis", "lime"):
         with pytest.raises(GralisError, match=r"'target' parameter of a method must be None, an int"):
             METHODS[name](f, x, target=[0, 1])  # type: ignore[arg-type]
+
+
+def test_methods_read_the_closed_form_of_trees_and_refuse_that_of_other_trees():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    rng = np.random.default_rng(0)
+    rows, truth = rng.standard_normal((80, 4)), rng.random(80)
+    forest, other = (
+        ensemble.RandomForestRegressor(5, max_depth=3, random_state=seed).fit(rows, truth) for seed in (0, 1)
+    )
+    background = sample(rows[:6])
+    ledger = explain(forest, rows[0], baseline=background)
+    assert ledger.plan["name"] == "trees"
+    found = methods.run(["gralis", "gralis_uniform"], forest, rows[0], baseline=background, ledger=ledger)
+    assert np.array_equal(found["gralis"].values, ledger.values)
+    uniform = explain(forest, rows[0], baseline=background, kernel=Uniform())
+    assert np.allclose(found["gralis_uniform"].values, uniform.values, rtol=0, atol=1e-12)
+    with pytest.raises(GralisError, match="an explanation of the same model"):
+        methods.run(["gralis"], other, rows[0], baseline=background, ledger=ledger)

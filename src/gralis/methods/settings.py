@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, TypedDict
 import numpy as np
 
 from gralis.api.explain import explain
+from gralis.api.tree_problem import TreeProblem, outputs_of
 from gralis.arrays import describe as describe_value
 from gralis.baselines.endpoints import Leaves
 from gralis.checks import whole
@@ -20,6 +21,7 @@ from gralis.kernels import Gaussian, as_kernel
 from gralis.problem import Problem
 from gralis.results.explanation import Explanation
 from gralis.targets import Target, check, describe
+from gralis.trees import has_trees, read
 
 __all__ = [
     "BUDGET",
@@ -137,15 +139,25 @@ class MethodSettings(SharedSettings):
             options = {name: value for name, value in vars(self).items() if name not in ("target", "ledger")}
             kernel = Gaussian(0.75) if kernel is None else kernel
             return explain(model, x, target=check(self.target, "a method"), kernel=kernel, progress=False, **options)
-        features = explanation.features if self.features is None else self.features
-        _require_same(
-            explanation, Problem.build(model, x, baseline=self.baseline, target=self.target, features=features)
-        )
+        _require_same(explanation, *self._question(explanation, model, x))
         same_kernel = kernel is None or explanation.kernel == as_kernel(kernel)
         return explanation if same_kernel else explanation.with_kernel(kernel)
 
+    def _question(self, explanation: Explanation, model: object, x: object) -> tuple[Problem, str]:
+        """The problem that these settings describe, and the fingerprint of its model, as `explanation` has them.
 
-def _require_same(explanation: Explanation, problem: Problem) -> None:
+        Trees that were summed up are known by their arrays, and their rows by the numbers that the nodes compare.
+        """
+        features = explanation.features if self.features is None else self.features
+        if explanation.plan["name"] == "trees" and has_trees(model):
+            trees = TreeProblem.build(read(model), x, self.baseline, features)
+            target, _, _ = outputs_of(trees.trees, trees.x, self.target)[0]
+            return trees.as_problem((target,)), trees.trees.fingerprint()
+        problem = Problem.build(model, x, baseline=self.baseline, target=self.target, features=features)
+        return problem, problem.model_fingerprint()
+
+
+def _require_same(explanation: Explanation, problem: Problem, fingerprint: str) -> None:
     """Refuse the ledger of another problem; the model is not called for that."""
     mine, theirs = problem.endpoints, explanation.endpoints
     same = {
@@ -153,7 +165,7 @@ def _require_same(explanation: Explanation, problem: Problem) -> None:
         "features": problem.features.fingerprint() == explanation.features.fingerprint(),
         "baseline": _equal((*mine.baselines, mine.weights), (*theirs.baselines, theirs.weights)),
         "target": describe(problem.targets[0]) == explanation.provenance["target"],
-        "model": problem.model_fingerprint() == explanation.provenance["hashes"]["model"],
+        "model": fingerprint == explanation.provenance["hashes"]["model"],
     }
     wrong = " and ".join(name for name, equal in same.items() if not equal)
     if wrong:
