@@ -62,6 +62,19 @@ def test_baselines_drawn_like_the_inputs_give_hoeffding_terms_of_any_model() -> 
     assert wrong.doubts[0] in repr(wrong)
 
 
+def test_few_baselines_do_not_bias_the_shares() -> None:
+    """F = a b on [-1, 1]^2 has S_0 = S_1 = 0: what two baselines leave of a' b by chance is subtracted."""
+    shares = []
+    for seed in range(40):
+        rng = np.random.default_rng([4, seed])
+        X, B = rng.uniform(-1, 1, (12, 2)), rng.uniform(-1, 1, (2, 2))
+        found = term_shares(explained(lambda z: z[:, 0] * z[:, 1], X, gralis.baselines.sample(B)))
+        shares.append([found.shares[0,], found.shares[1,]])
+    mean, error = np.mean(shares, axis=0), np.std(shares, axis=0, ddof=1) / np.sqrt(len(shares))
+    assert (np.abs(mean) < 3 * error).all()
+    assert (3 * error < 0.7).all()  # without the subtraction the mean would be 1
+
+
 def test_sampled_explanations_are_doubted() -> None:
     X = np.random.default_rng(2).uniform(-1, 1, (8, 12))
     f = Multilinear({(i,): 1 for i in range(12)}, 12, bounds=(-1, 1))

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array
+from gralis.estimators.checksum_shares import ChecksumShares, checksum_shares
 from gralis.estimators.design import Design, Estimator, uniform_laws
 from gralis.estimators.estimate import Estimate, carriers
 from gralis.estimators.ray_weights import importance
@@ -35,7 +36,6 @@ __all__ = ["OVERLAP", "CopiedRays", "missed_by_cells", "sum_of_rays"]
 _METHOD = "all rays, random nodes"
 _CLEARLY = 9.0  # how many times its expectation the sum of squared mean checksums must be
 OVERLAP = 2.0  # a kink shows in three contrasts, whose squares are as 1 : 1/2 : 1/2
-_NO_NOISE = 1e-20  # of the largest variance of a feature
 _ROUNDING = 1e-6  # of the largest value; a checksum below this misses nothing
 
 
@@ -67,7 +67,7 @@ class CopiedRays(Estimator):
         columns = super().report_columns(ledger, design)
         census = (ledger.replicate == CENSUS)[:, None]
         columns["rays"] = np.where(census, ledger.rays_by_lemma_a, _without_checksum(ledger))
-        columns["contrasts"], columns["contrast_ray"] = _contrasts(ledger, _cells(ledger))
+        columns["contrasts"], columns["contrast_ray"] = _error_rows(ledger)
         del columns["checksum"]  # whether the nodes miss a part of F does not depend on the kernel
         if _nodes_miss(ledger):
             columns["node_error"] = ledger.masks * missed_by_cells(ledger)[:, None]
@@ -104,8 +104,8 @@ def sum_of_rays(ledger: Ledger, weights: Array) -> Estimate:
     """
     drawn = ledger.replicate >= 0
     values = (weights * _without_checksum(ledger))[drawn].sum(0) / ledger.n_replicates
-    contrasts, ray = _contrasts(ledger, _cells(ledger))
-    rows = weights[ray] * contrasts
+    errors, ray = _error_rows(ledger)
+    rows = weights[ray] * errors
     count = max(len(rows), 2)
     departures = np.sqrt(count * (count - 1)) * rows
     return Estimate(values, departures, _METHOD, carriers=carriers(rows) / OVERLAP)
@@ -138,28 +138,44 @@ def _contrasts(ledger: Ledger, cells: Array) -> tuple[Array, NDArray[np.int64]]:
     return bends.reshape(-1, bends.shape[2]), np.repeat(drawn, k - 2)
 
 
-def _cells(ledger: Ledger) -> Array:
-    """What every node adds to its ray, less its part of the checksum, but without v(T), (n_points, n_features)."""
-    parts = ledger.weight[:, None] * ledger.gradient * ledger.masks[ledger.ray]
-    return np.asarray(parts - _shares_of_checksum(ledger)[ledger.ray] * parts.sum(1, keepdims=True))
+def _error_rows(ledger: Ledger) -> tuple[Array, NDArray[np.int64]]:
+    """Rows whose squares sum to the variance of the rays without their checksums; and the ray of every row.
+
+    Two witnesses have an equal say: the differences between neighbouring nodes, and share error times checksum.
+    """
+    taken = _shares_of_checksum(ledger)
+    parts = _parts(ledger)
+    contrasts, ray = _contrasts(ledger, parts - taken.shares[ledger.ray] * parts.sum(1, keepdims=True))
+    if not taken.shares.any():
+        return contrasts, ray
+    drawn = np.flatnonzero(ledger.replicate >= 0)
+    # The errors of the shares of a ray are hardly correlated, so their signs are drawn.
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(drawn), ledger.n_features))
+    check = ledger.checksum[drawn] / ledger.n_replicates
+    by_shares = signs * np.sqrt(taken.variance) * ledger.masks[drawn] * check[:, None]
+    return np.concatenate([contrasts, by_shares]) / np.sqrt(2), np.concatenate([ray, drawn])
+
+
+def _parts(ledger: Ledger) -> Array:
+    """What every node adds to its ray, (n_points, n_features)."""
+    return np.asarray(ledger.weight[:, None] * ledger.gradient * ledger.masks[ledger.ray])
 
 
 def _without_checksum(ledger: Ledger) -> Array:
     """ray_i - share_i(T) c(T)."""
     check = np.where(np.isfinite(ledger.value), ledger.checksum, 0.0)
-    return np.asarray(ledger.rays - _shares_of_checksum(ledger) * check[:, None])
+    return np.asarray(ledger.rays - _shares_of_checksum(ledger).shares * check[:, None])
 
 
-def _shares_of_checksum(ledger: Ledger) -> Array:
-    """The share of the checksum that each member takes; 0 where v(T) is unknown or the nodes miss a part of F.
+def _shares_of_checksum(ledger: Ledger) -> ChecksumShares:
+    """The shares of the members in c(T); 0 where v(T) is unknown or the nodes miss a part of F.
 
-    All members whose gradient changes along rays have the same share. A discrete feature has no node, and no share.
+    A discrete feature has no node, and no share.
     """
     if _nodes_miss(ledger):
-        return np.zeros(ledger.masks.shape)
-    noise = (_contrasts(ledger, ledger.weight[:, None] * ledger.gradient)[0] ** 2).sum(0)
-    noisy = ledger.masks & (noise > _NO_NOISE * noise.max()) & np.isfinite(ledger.value)[:, None]
-    return np.asarray(noisy / np.maximum(noisy.sum(1), 1)[:, None])
+        return ChecksumShares(np.zeros(ledger.masks.shape), np.zeros(ledger.n_features))
+    found = checksum_shares(ledger.masks, *_contrasts(ledger, _parts(ledger)))
+    return replace(found, shares=np.where(np.isfinite(ledger.value)[:, None], found.shares, 0.0))
 
 
 def _nodes_miss(ledger: Ledger) -> bool:
@@ -169,6 +185,5 @@ def _nodes_miss(ledger: Ledger) -> bool:
         return False
     order = np.argsort(ledger.replicate[drawn], kind="stable")  # every copy has the same rays in order
     means = ledger.checksum[drawn][order].reshape(ledger.n_replicates, -1).mean(0)
-    members = ledger.weight[:, None] * ledger.gradient * ledger.masks[ledger.ray]
-    variance = (_contrasts(ledger, members.sum(1, keepdims=True))[0] ** 2).sum()
+    variance = (_contrasts(ledger, _parts(ledger).sum(1, keepdims=True))[0] ** 2).sum()
     return bool((means**2).sum() > _CLEARLY * variance + (_ROUNDING * np.abs(ledger.value[drawn]).max()) ** 2)

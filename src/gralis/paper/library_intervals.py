@@ -5,6 +5,8 @@ Every number is computed by hand from a function whose values, rays and jumps ar
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from scipy.stats import t as student
@@ -15,6 +17,7 @@ from gralis.api.explain import explain
 from gralis.arrays import Array
 from gralis.estimators import estimates
 from gralis.kernels import Uniform
+from gralis.laws import all_masks
 from gralis.paper import rational
 from gralis.paper.appendix_e import BASE, X
 from gralis.paper.claim_row import ClaimRow, at_most, collect, equal, exceeds, near
@@ -88,6 +91,7 @@ def _replicates() -> list[ClaimRow]:
 
 
 _KINK = 0.3
+_N_RUNS = 30
 
 
 def _cancelling(z: Tensor) -> Tensor:
@@ -143,32 +147,57 @@ def _fixed_nodes() -> list[ClaimRow]:
     ]
 
 
+_WEIGHTS = np.array([0.9, 0.5, 0.2])
+
+
+def _wave(z: Tensor) -> Tensor:
+    """A function of one weighted sum: on every ray the parts of the members are as their weights."""
+    total = z @ torch.from_numpy(_WEIGHTS).to(z)
+    return torch.sin(40 * total) + torch.relu(total - 0.4)
+
+
 def _copies() -> list[ClaimRow]:
-    """sum over T of q_i(T) (ray_i - c(T) / |T|), and its error from the second differences of neighbouring nodes."""
-    run = explain(_bent, np.ones(N_FEATURES), kernel=KERNEL, plan="exhaustive", budget=3000, quadrature="random")
+    """sum over T of q_i(T) (ray_i - share_i(T) c(T)), and its error from the second differences between nodes."""
+    options: dict[str, Any] = {"kernel": KERNEL, "plan": "exhaustive", "budget": 3000, "quadrature": "random"}
+    x = np.ones(N_FEATURES)
+    # Without values there are no checksums.
+    run = explain(_bent, x, coalition_values=False, **options)
     ledger = run.ledger.require_rows("The random nodes of all rays")
-    alone = [float(_bent(torch.eye(N_FEATURES, dtype=torch.float64))[i]) for i in range(N_FEATURES)]
-    values = np.array([float(share(frozenset({i}), i)) * alone[i] for i in range(N_FEATURES)])
-    variance, n_rays = np.zeros(N_FEATURES), 0
-    for number in np.flatnonzero(ledger.replicate >= 0):
+    values, variance = np.zeros(N_FEATURES), np.zeros(N_FEATURES)
+    for number in range(ledger.n_rays):
         mask = ledger.masks[number]
         q = np.array([float(share(frozenset(np.flatnonzero(mask).tolist()), i)) for i in range(N_FEATURES)])
         parts = mask * ledger.gradient[ledger.ray == number] / (ledger.ray == number).sum()  # (n_nodes, n_features)
-        check = parts.sum(1, keepdims=True)
-        values += q * (parts.sum(0) - mask / mask.sum() * (check.sum() - ledger.value[number]))
-        parts, k = parts - mask / mask.sum() * check, len(parts)
+        values, k = values + q * parts.sum(0), len(parts)
         bends = parts[:-2] - 2 * parts[1:-1] + parts[2:]
         variance += q**2 * (bends**2).sum(0) / 6 * k / (k - 2)
-        n_rays += 1
+    in_shares = np.zeros(N_FEATURES)
+    for mask in all_masks(N_FEATURES):
+        q = np.array([float(share(frozenset(np.flatnonzero(mask).tolist()), i)) for i in range(N_FEATURES)])
+        whole = float(_wave(torch.from_numpy(mask[None].astype(np.float64)))[0])
+        in_shares += q * mask * _WEIGHTS / _WEIGHTS[mask].sum() * whole
+    again = [explain(_bent, x, seed=seed, **options) for seed in range(_N_RUNS)]
+    spread = np.std([each.values for each in again], axis=0, ddof=1)
+    said = np.sqrt(np.mean([each.stderr**2 for each in again], axis=0))
+    source = "estimators.COPIES"
     return [
-        equal("all coalitions of two and more have nodes", 4, n_rays, "plans.exhaustive"),
-        near("values: the rays without their checksums", values, lambda: run.values, "estimators.COPIES"),
+        equal("all coalitions have nodes", 2**N_FEATURES - 1, lambda: ledger.n_rays, "plans.exhaustive"),
+        near("values: the weighted sum of the rays", values, lambda: run.values, source),
         near(
             "errors: the second differences between neighbouring nodes of each ray",
             np.sqrt(variance),
             lambda: run.stderr,
-            "estimators.COPIES",
+            source,
         ),
+        near(
+            "a function of a weighted sum: every member has its weight's share of v(T)",
+            in_shares,
+            lambda: explain(_wave, x, **options).values,
+            source,
+            1e-12,
+        ),
+        at_most("a kink: spread of the values / stated error, largest", 1.2, lambda: (spread / said).max(), source),
+        exceeds("and least", 0.3, lambda: (spread / said).min(), source),
     ]
 
 
