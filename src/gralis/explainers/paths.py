@@ -12,19 +12,16 @@ from gralis.estimators import Design, Estimate
 from gralis.estimators.copies import CopiedRays, missed_by_cells, sum_of_rays
 from gralis.estimators.estimate import carriers
 from gralis.estimators.node_error import node_errors
-from gralis.estimators.witnesses import clear_mean
+from gralis.estimators.ordered_nodes import LEAST_NODES, integral_of_nodes
 from gralis.ledger import AnyLedger
-
-_ENOUGH_ROWS = 8
 
 
 def integrated_gradients(ledger: AnyLedger, full: Array, design: Design) -> Estimate:
     """ray(F), averaged over its rows and the baselines; `full` is v of all features, for every baseline.
 
-    If the nodes are random, each row is an unbiased draw and its checksum sum_i ray_i - v(F) has mean zero. A multiple
-    of the checksum is then subtracted if that makes the rows agree better, and the intervals are wider by its mean if
-    that is clearly not zero. A ray with many random nodes shows its error by the differences between them. If the nodes
-    are fixed, all rows are equal, and the error is what the nodes and the checksum of the ray show.
+    Random nodes of all rows are read in their order along the ray (`integral_of_nodes`); with fewer than four of them
+    the error is unknown. In copies every row has a node in each cell, and differences between neighbouring nodes show
+    its error. If the nodes are fixed, all rows are equal, and the error is what the nodes and the checksum show.
     """
     known = ledger.of_one_size(ledger.n_features)
     if known is not None:
@@ -49,39 +46,27 @@ def integrated_gradients(ledger: AnyLedger, full: Array, design: Design) -> Esti
         return design.allowing(estimate, weights @ node_errors(ledger, str(design.quadrature))[first])
     if isinstance(design.estimator, CopiedRays):
         weights = design.baseline_weights[ledger.baseline][:, None] * ledger.masks
-        missed = weights.T @ missed_by_cells(ledger) / ledger.n_replicates
         estimate = replace(sum_of_rays(ledger, weights), method="integrated gradients")
-        return design.allowing(estimate, missed)
-    values, departures = np.zeros(ledger.n_features), []
-    margin = 0.0
-    for number, (share, rows) in enumerate(zip(design.baseline_weights, groups, strict=True)):
-        rays, k = ledger.rays[rows], len(rows)
-        margin += share * clear_mean(rays.sum(1) - full[number])
-        if k >= _ENOUGH_ROWS:
-            rays = _steadier(rays, _without_checksum(rays, rays.sum(1) - full[number]))
-        values += share * rays.mean(0)
-        scale = np.sqrt(ledger.n_rays * (ledger.n_rays - 1) / (k * (k - 1))) if k > 1 else np.nan
-        # The scale is such that the rows of all baselines together give the variance of the weighted mean.
-        departures.append(share * scale * (rays - rays.mean(0)))
-    together = np.concatenate(departures)
-    return design.allowing(
-        Estimate(values, together, "integrated gradients", carriers=carriers(together)), np.full_like(values, margin)
+        return design.allowing(estimate, weights.T @ missed_by_cells(ledger) / ledger.n_replicates)
+    values, missed = np.zeros(ledger.n_features), 0.0
+    errors_of: list[Array] = []
+    slope = ledger.stretch[:, None] * ledger.gradient
+    for number, share in enumerate(design.baseline_weights):
+        points = ledger.baseline[ledger.ray] == number
+        if points.sum() < LEAST_NODES:
+            values += share * slope[points].mean(0)
+            errors_of.append(np.full((2, ledger.n_features), np.nan))
+            continue
+        along = integral_of_nodes(ledger.place[points], slope[points], full[number])
+        values += share * along.values
+        errors_of.append(share * along.errors)
+        missed += share * along.missed
+    errors = np.concatenate(errors_of)
+    count = len(errors)
+    estimate = Estimate(
+        values, np.sqrt(count * (count - 1)) * errors, "integrated gradients", carriers=carriers(errors)
     )
-
-
-def _without_checksum(rays: Array, check: Array) -> Array:
-    """ray - slope * check. The slopes of each row are learnt from the other rows, so the mean stays unbiased."""
-    k = len(rays)
-    x, y = check - check.mean(), rays - rays.mean(0)
-    left_out = k / (k - 1) * x  # the row's part in the sums of squares and products, up to a factor x or y
-    squares, products = x @ x - left_out * x, x @ y - left_out[:, None] * y
-    slope = np.divide(products, squares[:, None], out=np.zeros_like(rays), where=squares[:, None] > 0)
-    return np.asarray(rays - check[:, None] * slope)
-
-
-def _steadier(plain: Array, adjusted: Array) -> Array:
-    """The rows whose variance is smaller."""
-    return adjusted if adjusted.var(0).sum() < plain.var(0).sum() else plain
+    return design.allowing(estimate, np.full_like(values, missed))
 
 
 def singles(ledger: AnyLedger, baseline_weights: Array) -> Estimate:
