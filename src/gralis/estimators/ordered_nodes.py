@@ -12,8 +12,7 @@ s_(j-1)), the variance is the sum over j of
 
 which is right for noise and zero for a straight line. The slopes sum to v at the end of the ray, so the members share
 the checksum (`checksum_shares`). The nodes may all have missed where the slope of one feature changes: an event that k
-nodes did not show may have a share of about 1 / k, so that much is added to the variance of a share, and no feature
-with a slope is surer than the root mean square of those whose slopes change.
+nodes did not show may have a share of about 1 / k, so that much is added to the variance of a share.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.estimators.checksum_shares import checksum_shares
@@ -81,17 +79,16 @@ def integral_of_nodes(place: Array, slope: Array, value: float) -> RayIntegral:
     place, slope = place[order], slope[order]
     edges = np.concatenate([[0.0], (place[1:] + place[:-1]) / 2, [1.0]])
     values, noise = np.diff(edges) @ slope, _departures(place, slope)
-    acts = np.asarray(slope.any(0))
     check = float(values.sum() - value) if np.isfinite(value) else 0.0
     spread = float(np.sqrt((noise.sum(1) ** 2).sum()))  # of the checksum
     if abs(check) > _CLEARLY * spread:
-        return RayIntegral(values, _at_least_typical(noise, acts), abs(check))
+        return RayIntegral(values, noise, abs(check))
     taken = checksum_shares(np.ones((1, slope.shape[1]), dtype=bool), noise, np.zeros(len(noise), dtype=np.int64))
     shares = taken.shares[0] if np.isfinite(value) else np.zeros(slope.shape[1])
     left = noise - shares * noise.sum(1, keepdims=True)
     # A checksum that is small by chance does not make the shares surer.
     by_shares = np.sqrt(taken.variance + 1 / len(place)) * max(abs(check), spread)
-    errors = _at_least_typical(np.concatenate([left, (acts * by_shares)[None]]), acts)
+    errors = np.concatenate([left, (slope.any(0) * by_shares)[None]])
     return RayIntegral(values - shares * check, errors, abs(check) * abs(1 - float(shares.sum())))
 
 
@@ -104,11 +101,3 @@ def _departures(place: Array, slope: Array) -> Array:
     steps, columns = np.diff(slope, axis=0), np.arange(slope.shape[1])
     first, last = (_OF_ENDS * near[np.abs(near).argmax(0), columns] for near in (steps[:2], steps[-2:]))
     return np.concatenate([[place[0] * first], inner, [(1 - place[-1]) * last]])
-
-
-def _at_least_typical(rows: Array, acts: NDArray[np.bool_]) -> Array:
-    """The rows, and one row for each feature that acts, which brings its error to the root mean square of the noisy."""
-    variance = (rows**2).sum(0)
-    noisy = variance > 0
-    typical = variance[noisy].mean() if noisy.any() else 0.0
-    return np.concatenate([rows, np.diag(np.sqrt(np.where(acts, np.maximum(typical - variance, 0.0), 0.0)))])

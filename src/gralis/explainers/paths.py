@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators import Design, Estimate
-from gralis.estimators.copies import CopiedRays, missed_by_cells, sum_of_rays
 from gralis.estimators.estimate import carriers
 from gralis.estimators.node_error import node_errors
 from gralis.estimators.ordered_nodes import LEAST_NODES, integral_of_nodes
@@ -20,8 +17,8 @@ def integrated_gradients(ledger: AnyLedger, full: Array, design: Design) -> Esti
     """ray(F), averaged over its rows and the baselines; `full` is v of all features, for every baseline.
 
     Random nodes of all rows are read in their order along the ray (`integral_of_nodes`); with fewer than four of them
-    the error is unknown. In copies every row has a node in each cell, and differences between neighbouring nodes show
-    its error. If the nodes are fixed, all rows are equal, and the error is what the nodes and the checksum show.
+    the error is unknown. If the nodes are fixed, all rows are equal, and the error is what the nodes and the checksum
+    of the ray show.
     """
     known = ledger.of_one_size(ledger.n_features)
     if known is not None:
@@ -44,10 +41,6 @@ def integrated_gradients(ledger: AnyLedger, full: Array, design: Design) -> Esti
         values = weights @ ledger.rays[first]
         estimate = Estimate(values, np.zeros((1, len(values))), "integrated gradients", exact=True)
         return design.allowing(estimate, weights @ node_errors(ledger, str(design.quadrature))[first])
-    if isinstance(design.estimator, CopiedRays):
-        weights = design.baseline_weights[ledger.baseline][:, None] * ledger.masks
-        estimate = replace(sum_of_rays(ledger, weights), method="integrated gradients")
-        return design.allowing(estimate, weights.T @ missed_by_cells(ledger) / ledger.n_replicates)
     values, missed = np.zeros(ledger.n_features), 0.0
     errors_of: list[Array] = []
     slope = ledger.stretch[:, None] * ledger.gradient
