@@ -184,6 +184,19 @@ def test_a_plan_with_rays_gives_phi_of_every_token() -> None:
     assert "rays" in g.method
 
 
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_bfloat16_knows_its_rounding(family: str) -> None:
+    """All coalitions are evaluated, so what is left is rounding: that of the network, not of the log-probabilities."""
+    tok = tokenizer(bos=False)
+    fine, coarse = network(family), network(family).to(torch.bfloat16)
+    for options in ({}, {"alternative": " Lyon is"}):
+        truth = explain_generation(fine, tok, PROMPT, ANSWER, **options)  # type: ignore[arg-type]
+        rough = explain_generation(coarse, tok, PROMPT, ANSWER, **options)  # type: ignore[arg-type]
+        away = np.abs(rough.values - truth.values)
+        assert away.max() > 10 * truth.half_widths().max()
+        assert (away <= rough.half_widths()).all()
+
+
 def test_sums_tables_and_files(tmp_path: Path) -> None:
     model, tok = network("gpt2"), tokenizer(bos=False)
     g = explain_generation(model, tok, PROMPT, ANSWER, features="sentences")

@@ -20,7 +20,15 @@ from gralis.checks import is_whole
 from gralis.errors import bad
 from gralis.features import Features
 from gralis.features.sequences import distinct_names
-from gralis.models.token_inputs import PresentTokens, TokenSequence, accepts, embedding_of, logits_in
+from gralis.models.token_inputs import (
+    PresentTokens,
+    TokenSequence,
+    accepts,
+    embedded,
+    embedding_of,
+    logits_in,
+    mean_embedding,
+)
 from gralis.targets import Target
 
 __all__ = ["OneText", "TokenPresence", "is_encoding", "one_text", "presence_of_tokens"]
@@ -174,11 +182,10 @@ def _chosen(model: nn.Module, baseline: object) -> tuple[object, str]:
 
 def _absent(model: nn.Module, ids: Tensor, baseline: object) -> Tensor:
     """The embedding of an absent token, (dims,), or of each token, (length, dims)."""
-    table = embedding_of(model, "explain")
-    weights = next(table.parameters()).detach()
+    weights = next(embedding_of(model, "explain").parameters()).detach()
     config = getattr(model, "config", None)
     if isinstance(baseline, str) and baseline in ("mean", "zero"):
-        return weights.float().mean(0) if baseline == "mean" else torch.zeros_like(weights[0]).float()
+        return mean_embedding(model, "explain") if baseline == "mean" else torch.zeros(weights.shape[-1])
     if isinstance(baseline, str) and baseline in ("pad", "eos", "bos"):
         baseline = getattr(config, f"{baseline}_token_id", None)
     if isinstance(baseline, Mapping) and "input_ids" in baseline:
@@ -192,9 +199,7 @@ def _absent(model: nn.Module, ids: Tensor, baseline: object) -> Tensor:
         chosen = torch.as_tensor(baseline).long()
     else:
         raise bad("baseline", "explain", _ALLOWED, repr(baseline))
-    with torch.no_grad():
-        embedded: Tensor = table(chosen.to(weights.device))
-    return embedded.float()
+    return embedded(model, chosen)
 
 
 def _is_id(value: object, weights: Tensor) -> bool:

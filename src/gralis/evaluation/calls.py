@@ -75,7 +75,9 @@ class ModelCalls:
         self.cost = Cost()
         self.progress: Progress = lambda n_gradients, n_forwards: None
         self.watch = Stopwatch(None)
-        self.rounding = float(np.finfo(np.float64).eps)  # of the coarsest type in which values were returned
+        module = getattr(model.model, "module", None)
+        # Of the coarsest type in which values were returned. A module may compute more coarsely, and can say so.
+        self.rounding = max(float(np.finfo(np.float64).eps), getattr(module, "rounding", None) or 0.0)
         self.forwards, self.backwards = (BatchSizer.start(batch_size, layouts) for _ in range(2))
         place = device or getattr(model.model, "device", None) or torch.device("cpu")
         self._on_cpu = place.type == "cpu"
@@ -83,7 +85,7 @@ class ModelCalls:
         self._limited, self._weighs = max_memory is not None, weigh or max_memory is not None
         self._max_memory = max_memory if max_memory is not None else spare_memory(place)
         # A model whose points are small may itself need much more for a row, and can say so before the first batch.
-        needs = getattr(getattr(model.model, "module", None), "row_bytes", None) or (0, 0)
+        needs = getattr(module, "row_bytes", None) or (0, 0)
         for sizer, row_bytes in zip((self.forwards, self.backwards), needs, strict=True):
             needed = max(_COPIES * point_bytes, row_bytes)
             sizer.room = 1 if self._limited else max(1, int(self._max_memory // needed))

@@ -12,7 +12,7 @@ from gralis.errors import GralisError, ModelError
 from gralis.models.points import leaves, shapes
 from gralis.models.protocol import Points
 
-__all__ = ["full_name", "kind", "out_of_memory", "report_failure"]
+__all__ = ["class_of", "full_name", "kind", "out_of_memory", "report_failure"]
 
 _ALLOCATION = ("out of memory", "can't allocate memory", "DefaultCPUAllocator", "RESOURCE_EXHAUSTED")  # the last: JAX
 
@@ -29,6 +29,12 @@ def out_of_memory(error: BaseException) -> bool:
 def kind(value: object) -> str:
     """What a value is, in words: 'the class Linear', 'a Linear'."""
     return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+
+
+def class_of(module: object) -> str:
+    """The name of the class of a module; what gralis puts around a network of the user is called by that network."""
+    shown = getattr(module, "shown_as", None)
+    return shown if isinstance(shown, str) else type(module).__name__
 
 
 def full_name(fn: Callable[..., Any]) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gralis.models.device_map import state_of
 from gralis.models.failures import full_name
 
 __all__ = ["bytes_of", "of_function", "of_module", "of_object"]
@@ -39,8 +40,7 @@ def of_module(module: nn.Module) -> str:
         constants = ((key, getattr(part, key, None)) for key in getattr(kind, "__constants__", ()))
         for piece in _pieces((key, value) for key, value in constants if _is_plain(value)):
             digest.update(piece)
-    state = {**dict(module.named_buffers()), **module.state_dict()}  # also buffers that are not saved
-    for piece in _pieces(sorted(state.items())):
+    for piece in _pieces(state_of(module)):
         digest.update(piece)
     return digest.hexdigest()
 

@@ -17,6 +17,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
+from gralis.models.failures import class_of
+
 __all__ = ["frozen"]
 
 _Owner: TypeAlias = nn.Module | Tensor
@@ -38,6 +40,7 @@ class _Session:
     module: nn.Module
     holders: int = 0
     flags: list[_Flag] = field(default_factory=list)
+    elsewhere: list[tuple[nn.Module, str, bool]] = field(default_factory=list)
 
 
 _lock = threading.Lock()
@@ -52,7 +55,7 @@ def frozen(module: nn.Module) -> Iterator[None]:
     try:
         if was_training:
             warnings.warn(
-                f"The model {type(module).__name__} was in train mode; it is explained in eval mode, then put back.",
+                f"The model {class_of(module)} was in train mode; it is explained in eval mode, then put back.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -72,6 +75,12 @@ def _enter(module: nn.Module) -> bool:
         try:
             parts = list(module.modules())
             was_training = any(part.training for part in parts)
+            session.elsewhere = [
+                (part, name, tensor.requires_grad)
+                for part in parts
+                for name, tensor in part.named_parameters(recurse=False)
+                if tensor.is_meta
+            ]
             owners: list[_Owner] = [*parts, *module.parameters()]
             for owner in owners:
                 flag = _flags.setdefault(id(owner), _Flag(owner, _read(owner)))
@@ -96,6 +105,8 @@ def _leave(module: nn.Module) -> None:
         if not flag.holders:
             del _flags[id(flag.owner)]
             _write(flag.owner, flag.initial)
+    for part, name, initial in session.elsewhere:  # accelerate has put new parameters in the place of the old ones
+        _write(part.get_parameter(name), initial)
 
 
 def _read(owner: _Owner) -> bool:

@@ -16,11 +16,22 @@ import torch
 from torch import Tensor, nn
 
 from gralis.errors import GralisError, bad
+from gralis.models.device_map import input_device
 from gralis.models.failures import kind
 
-__all__ = ["PresentTokens", "SplicedTokens", "TokenSequence", "accepts", "embedding_of", "logits_in"]
+__all__ = [
+    "PresentTokens",
+    "SplicedTokens",
+    "TokenSequence",
+    "accepts",
+    "embedded",
+    "embedding_of",
+    "logits_in",
+    "mean_embedding",
+]
 
 _VECTORS = 48  # that a layer needs for one token, each as wide as an embedding
+_TOKENS = 4096  # that are embedded at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +80,20 @@ def embedding_of(network: object, owner: str) -> nn.Module:
     return found
 
 
+def embedded(network: nn.Module, ids: Tensor) -> Tensor:
+    """The embeddings of token ids in float32, on the device of the input embeddings."""
+    with torch.no_grad():
+        found: Tensor = network.get_input_embeddings()(ids.to(input_device(network)))  # type: ignore[operator]
+    return found.float()
+
+
+def mean_embedding(network: nn.Module, owner: str) -> Tensor:
+    """The mean of the embeddings of all tokens, (dims,)."""
+    size = len(next(embedding_of(network, owner).parameters()))
+    parts = [embedded(network, torch.arange(size)[start : start + _TOKENS]).sum(0) for start in range(0, size, _TOKENS)]
+    return torch.stack(parts).sum(0) / size
+
+
 def logits_in(outputs: Any) -> Tensor:
     """The logits in what a network returned: a tensor, an object or dict with logits, or the first of a tuple."""
     found = outputs
@@ -98,14 +123,28 @@ class _Wrapped(nn.Module):
         self.network = network
         self.training = network.training  # only this flag: the network keeps its flags
         self._sequence, self._read = sequence, read
-        device = next(self._embedding.parameters()).device
-        self.register_buffer("ids", sequence.ids.to(device))
-        owner = sequence.owner.to(device)
+        self.register_buffer("ids", sequence.ids.to(self.input_device))
+        owner = sequence.owner.to(self.input_device)
         self.register_buffer("owner", torch.where(owner < 0, sequence.n_features, owner))
 
     @property
     def _embedding(self) -> nn.Module:
         return self.network.get_input_embeddings()  # type: ignore[operator,no-any-return]
+
+    @property
+    def input_device(self) -> torch.device | None:
+        """Where the input embeddings are; a network that is split over devices moves what follows by itself."""
+        return input_device(self.network)
+
+    @property
+    def shown_as(self) -> str:
+        """The class of the network, which error texts name."""
+        return type(self.network).__name__
+
+    @property
+    def rounding(self) -> float:
+        """The relative rounding error of the type in which the network computes."""
+        return float(torch.finfo(next(self._embedding.parameters()).dtype).eps)
 
     @property
     def row_bytes(self) -> tuple[int, int]:
@@ -146,8 +185,7 @@ class PresentTokens(_Wrapped):
         self, network: nn.Module, sequence: TokenSequence, absent: Tensor, read: Callable[[Any], Any] = lambda z: z
     ) -> None:
         super().__init__(network, sequence, read)
-        with torch.no_grad():
-            present = self._embedding(self.ids).float()
+        present = embedded(network, self.ids)
         absent = absent.to(present)
         squared = (present - absent).square().flatten(1).sum(1).double()
         total = squared.new_zeros(sequence.n_features + 1).index_add(0, self.owner, squared)

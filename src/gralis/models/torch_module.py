@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from gralis.errors import ModelError, NoGradientError, bad
-from gralis.models.failures import full_name, kind, report_failure
+from gralis.models.device_map import input_device, is_loaded
+from gralis.models.failures import class_of, full_name, kind, report_failure
 from gralis.models.fingerprint import of_function, of_module
 from gralis.models.frozen import frozen
 from gralis.models.points import call, leaves, rebuild, require_floating
@@ -57,7 +58,7 @@ def torch_model(
     if isinstance(module, type) or not callable(module):
         raise bad("module", "models.torch", "a torch.nn.Module or a function on batch tensors", kind(module))
     owner = module if isinstance(module, nn.Module) else getattr(module, "__self__", None)
-    if isinstance(owner, nn.Module) and any(part.is_meta for part in (*owner.parameters(), *owner.buffers())):
+    if isinstance(owner, nn.Module) and not is_loaded(owner):
         raise bad("module", "models.torch", "loaded", "a module on the device 'meta', which has no numbers")
     if not any(dtype is each for each in (None, torch.float16, torch.bfloat16, torch.float32, torch.float64)):
         raise bad("dtype", "models.torch", "None or a floating torch.dtype of 16 to 64 bits", repr(dtype))
@@ -172,7 +173,7 @@ class TorchModel(OutputModel):
     def name(self) -> str:
         """The class of the module, or the name of the function."""
         if isinstance(self.module, nn.Module):
-            return type(self.module).__name__
+            return class_of(self.module)
         return full_name(self.module)
 
     def fingerprint(self) -> str:
@@ -192,10 +193,7 @@ class TorchModel(OutputModel):
         return owner if isinstance(owner, nn.Module) else None
 
     def _parameter_device(self) -> torch.device | None:
-        if self._owner is None:
-            return None
-        tensors = (tensor for group in (self._owner.parameters(), self._owner.buffers()) for tensor in group)
-        return next((tensor.device for tensor in tensors), None)
+        return None if self._owner is None else input_device(self._owner)
 
     def _placed(self, leaf: Tensor, *, copy: bool) -> Tensor:
         """The leaf on the device and in the dtype of the model, outside any graph; integers keep their dtype."""

@@ -17,7 +17,14 @@ from torch import Tensor, nn
 
 from gralis.checks import is_whole
 from gralis.errors import bad
-from gralis.models.token_inputs import PresentTokens, SplicedTokens, TokenSequence, embedding_of
+from gralis.models.token_inputs import (
+    PresentTokens,
+    SplicedTokens,
+    TokenSequence,
+    embedded,
+    embedding_of,
+    mean_embedding,
+)
 from gralis.text.encoded import TextFeatures
 
 __all__ = ["Absent", "is_values_only", "presence"]
@@ -62,22 +69,19 @@ def presence(
         ids = sequence.ids.clone()
         for number, new in enumerate(instead):
             ids[sequence.owner == number] = torch.tensor(new)
-        with torch.no_grad():
-            embedded = embedding_of(network, owner)(ids.to(_device(network)))
-        return PresentTokens(network, sequence, embedded.float(), read)
+        return PresentTokens(network, sequence, embedded(network, ids), read)
     return PresentTokens(network, sequence, _embedding(network, tokenizer, absent, owner), read)
 
 
 def _embedding(network: nn.Module, tokenizer: Any, absent: object, owner: str) -> Tensor:
     """The embedding that stands for an absent token, (dims,)."""
-    table = embedding_of(network, owner)
-    weights = next(table.parameters()).detach()
+    size, width = next(embedding_of(network, owner).parameters()).shape
     if absent is None or absent == "auto":
         absent = next((name for name in ("mask", "pad", "eos", "unk") if _id(tokenizer, name) is not None), "mean")
     if absent == "mean":
-        return weights.float().mean(0)
+        return mean_embedding(network, owner)
     if absent == "zero":
-        return torch.zeros_like(weights[0], dtype=torch.float32)
+        return torch.zeros(width)
     token = absent
     if isinstance(absent, str):
         if absent not in _NAMED:
@@ -85,19 +89,13 @@ def _embedding(network: nn.Module, tokenizer: Any, absent: object, owner: str) -
         token = _id(tokenizer, absent)
         if token is None:
             raise bad("absent", owner, _ALLOWED, f"{absent!r}, and this tokenizer has no {absent} token")
-    if not is_whole(token, 0, len(weights) - 1):
-        raise bad("absent", owner, f"{_ALLOWED}; ids are below {len(weights)}", repr(token))
-    with torch.no_grad():
-        embedded: Tensor = table(torch.tensor([int(token)], device=weights.device))[0]  # type: ignore[call-overload]
-    return embedded.float()
+    if not is_whole(token, 0, size - 1):
+        raise bad("absent", owner, f"{_ALLOWED}; ids are below {size}", repr(token))
+    return embedded(network, torch.tensor([int(token)]))[0]  # type: ignore[call-overload]
 
 
 def _id(tokenizer: Any, name: str) -> int | None:
     return getattr(tokenizer, f"{name}_token_id", None)
-
-
-def _device(network: nn.Module) -> torch.device:
-    return next(network.get_input_embeddings().parameters()).device  # type: ignore[operator,no-any-return]
 
 
 def _replacements(tokenizer: Any, text: TextFeatures, texts: Mapping[str, str], owner: str) -> list[Sequence[int]]:

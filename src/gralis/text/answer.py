@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from gralis.checks import is_whole, whole
 from gralis.errors import GralisError, ModelError, bad
+from gralis.models.device_map import input_device
 from gralis.models.token_inputs import PresentTokens, SplicedTokens, TokenSequence, accepts, logits_in
 from gralis.text.absence import Absent, presence
 from gralis.text.encoded import Encoded, TextFeatures
@@ -69,6 +70,21 @@ class Contrast(nn.Module):
         self.answer, self.alternative = answer, alternative
         self.training = answer.training
         self.register_buffer("scale", answer.scale)
+
+    @property
+    def input_device(self) -> torch.device | None:
+        """Where the input embeddings of the network are."""
+        return self.answer.input_device
+
+    @property
+    def shown_as(self) -> str:
+        """The class of the network, which error texts name."""
+        return self.answer.shown_as
+
+    @property
+    def rounding(self) -> float:
+        """The relative rounding error of the type in which the network computes."""
+        return self.answer.rounding
 
     @property
     def row_bytes(self) -> tuple[int, int]:
@@ -152,7 +168,7 @@ def answered(
 def _generated(model: Any, tokenizer: Any, prompt: Encoded, most: int) -> list[int]:
     if not callable(getattr(model, "generate", None)):
         raise bad("continuation", "text.explain_generation", "given for a model without generate()", "None")
-    ids = torch.tensor([prompt.ids], device=next(model.get_input_embeddings().parameters()).device)
+    ids = torch.tensor([prompt.ids], device=input_device(model))
     pad = next((token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None), 0)
     with torch.no_grad():
         written = model.generate(
