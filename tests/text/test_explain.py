@@ -11,7 +11,7 @@ from torch import nn
 
 import gralis
 from gralis import GralisError, Uniform
-from gralis.text import Prompt, Span, explain, fill, split
+from gralis.text import Prompt, Span, explain, explain_generation, fill, split
 from text_models import network, tokenizer
 
 TEXT = "the film was not very good"
@@ -62,6 +62,22 @@ def test_the_ends_are_the_outputs_of_the_two_texts(family: str, absent: Any) -> 
     with torch.no_grad():
         assert e.f_x == pytest.approx(model(input_ids=ids).logits[0, 2].item(), abs=1e-5)
         assert e.f_baseline == pytest.approx(model(inputs_embeds=away).logits[0, 2].item(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("absent", "words"),
+    [("auto", "the token [MASK]"), (None, "the token [MASK]"), ("eos", "the token <eos>"), (7, "the token a "),
+     ("mean", "the mean embedding"), ("zero", "zeros in the place"), ("removed", "without the features"),
+     ("hidden", "the attention mask hides"), ({"film": "book"}, "other texts replace the features")],
+)  # fmt: skip
+def test_a_result_says_what_an_absent_word_was(absent: Any, words: str) -> None:
+    e = explain(network("bert"), tokenizer(), "the film was good", target=0, absent=absent, budget=64)
+    assert words in e.provenance["baseline"]
+    g = explain_generation(
+        network("gpt2"), tokenizer(bos=False), fill("the {a} was {b} .", {"a": "film", "b": "good"}), " red",
+        absent={"a": "book"} if isinstance(absent, dict) else absent,
+    )  # fmt: skip
+    assert words in g.total.provenance["baseline"]
 
 
 @pytest.mark.parametrize("absent", ["removed", "hidden"])
@@ -148,6 +164,11 @@ def test_labels_of_the_configuration_are_targets_and_outputs_may_be_tuples_or_di
     for form in (tuple, dict):
         np.testing.assert_array_equal(explain(As(form).eval(), tok, TEXT, target=1, budget=128).values, plain.values)
     assert explain(model, tok, TEXT, target="all", budget=384).values.shape == (3, 6)
+    both = explain(model, tok, TEXT, target=[0, "LABEL_1"], budget=256)
+    with torch.no_grad():
+        logits = model(**tok(TEXT, return_tensors="pt")).logits[0]
+    np.testing.assert_allclose(both.f_x, logits[:2], atol=1e-5)
+    assert explain(model, tok, TEXT, target="predicted", budget=64).f_x == pytest.approx(logits.max().item(), abs=1e-5)
 
 
 def test_bfloat16_is_near_float32() -> None:
@@ -185,6 +206,8 @@ SENTENCES: list[tuple[dict[str, Any], str]] = [
     ({"features": ["film", "the"]}, "does not occur there"),
     ({"features": [(0, 8), (4, 12)]}, "spans that do not overlap"),
     ({"features": 3}, "a grain, or a list of spans"),
+    ({"features": np.array([[0, 900]])}, "beyond a text of 26 characters"),
+    ({"features": {"what": 4}}, "(start, stop) or (start, stop, name)"),
     ({"text": "the film [SEP] was good", "features": "sentences"}, "the special token '[SEP]' in its middle"),
     ({"absent": "nothing"}, "'removed', 'hidden'"),
     ({"absent": 10_000}, "ids are below"),
@@ -192,6 +215,7 @@ SENTENCES: list[tuple[dict[str, Any], str]] = [
     ({"absent": {"dog": "cat"}}, "a dict from names of features"),
     ({"absent": "removed", "plan": "shared"}, "'values' or 'endpoint'"),
     ({"target": "GOOD"}, "one of the labels 'LABEL_0'"),
+    ({"target": [0, "GOOD"]}, "one of the labels 'LABEL_0'"),
     ({"target": None}, "choose one with target=k (0..2)"),
 ]  # fmt: skip
 
@@ -219,5 +243,9 @@ def test_a_template_and_a_conversation_are_checked() -> None:
         fill("{a}", {"a": [" "]})
     with pytest.raises(GralisError, match="no chat template"):
         explain(network("bert"), tokenizer(), [{"role": "user", "content": "good"}], target=1)
-    with pytest.raises(GralisError, match="covers no token"):
+    with pytest.raises(GralisError, match="beyond a text of 3 characters"):
         Prompt("abc", (Span(2, 9, "x"),))
+    with pytest.raises(GralisError, match="none of them empty"):
+        fill("{a}", {"a": 3})  # type: ignore[dict-item]
+    with pytest.raises(GralisError, match=r"'separator' parameter of text\.fill must be a text"):
+        fill("{a} {b}", {"a": ["b", "c"], "b": "x"}, separator=3)  # type: ignore[arg-type]

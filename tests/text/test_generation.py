@@ -16,7 +16,7 @@ from torch import nn
 from gralis import GralisError
 from gralis.text import Generation, explain_generation, fill, load
 from gralis.text.answer import Answer, answered
-from gralis.text.encoded import encode, spans_for
+from gralis.text.reading import Reading
 from text_models import WORDS, network, tokenizer, tokenizer_of
 
 PROMPT = (
@@ -82,6 +82,13 @@ def test_the_model_writes_the_answer_by_itself() -> None:
     assert list(g.tokens) == tok.convert_ids_to_tokens(written)
 
 
+def test_a_written_answer_stays_inside_the_context_window() -> None:
+    model, tok = network("gpt2"), tokenizer(bos=False)  # whose window holds 96 tokens
+    assert len(explain_generation(model, tok, "the film " * 46, features="sentences", max_new_tokens=20).tokens) <= 4
+    with pytest.raises(GralisError, match="fills the context window"):
+        explain_generation(model, tok, "the film " * 48, features="sentences")
+
+
 def test_logits_and_an_alternative_are_other_scores() -> None:
     model, tok = network("gpt2"), tokenizer(bos=False)
     prompt = tok(PROMPT)["input_ids"]
@@ -137,6 +144,12 @@ def test_turns_of_a_conversation_are_features_and_role_marks_are_not() -> None:
     g = explain_generation(model, tok, [*turns, {"role": "user", "content": "where is it ?"}], " red")
     assert g.names == ("user 1", "assistant 2", "user 3")
     assert "<eos>" not in "".join(span.of(g.text) for span in g.spans)
+    tok.chat_template = (
+        "{% for m in messages %}{% for part in m['content'] %}{{ part['text'] }} {% endfor %}{% endfor %}"
+    )
+    listed = [{"role": "user", "content": [{"type": "text", "text": "the key"}, {"type": "text", "text": "is red ."}]}]
+    parts = explain_generation(model, tok, listed, " red")
+    assert [span.of(parts.text) for span in parts.spans] == ["the key is red ."]
 
 
 def test_drill_splits_one_passage_and_agrees_with_the_fine_grain_from_the_start() -> None:
@@ -157,6 +170,26 @@ def test_drill_splits_one_passage_and_agrees_with_the_fine_grain_from_the_start(
         coarse.drill("passage 9")
     with pytest.raises(GralisError, match="one of 'words'"):
         coarse.drill(0, into="letters")
+    assert coarse.drill(1, into=["Lyon", "bad"]).names[1:3] == ("Lyon", "bad")
+    assert coarse.drill(0, into=[(0, 5), (6, 14, "rest")]).names[:2] == ("Paris", "rest")
+    for parts, sentence in (
+        ([(0, 5), (50, 60)], r"beyond 'passage 1' \(0 to 34\)"),
+        ([(0, 8), (5, 14)], "do not overlap"),
+        ([], "Got nothing"),
+        (["green"], "does not occur there"),
+        ([3], "parts of the text in their order"),
+    ):
+        with pytest.raises(GralisError, match=sentence):
+            coarse.drill(0, into=parts)
+
+
+def test_a_look_may_be_taken_closer_and_closer() -> None:
+    model, tok = network("gpt2"), tokenizer(bos=False)
+    deep = explain_generation(model, tok, PROMPT, ANSWER).drill("passage 1").drill("passage 1: Paris is red .")
+    start = explain_generation(model, tok, PROMPT, ANSWER, features=deep.spans, budget=None)
+    assert [span.of(PROMPT) for span in deep.spans[:4]] == ["Paris", "is", "red", "."]
+    assert deep.exact
+    np.testing.assert_allclose(deep.values, start.values, atol=1e-5)
 
 
 def test_many_tokens_share_one_process_and_their_values_add_up() -> None:
@@ -204,6 +237,15 @@ def test_sums_tables_and_files(tmp_path: Path) -> None:
     parts = g.sums("passages")
     assert parts.names == ("passage 1", "passage 2", "passage 3", "passage 4")
     np.testing.assert_allclose(parts.values[:, 0], g.values[:, :2].sum(1))
+    with pytest.raises(GralisError, match=r"'Paris is red \.' is larger than the part 'Paris'"):
+        g.sums("words")
+    with pytest.raises(GralisError, match="'grain' parameter of sums"):
+        g.sums("letters")
+    slots = fill("passage : {p} question : {q}", {"p": ["Paris is red .", "Lyon is blue ."], "q": "where ?"})
+    words = explain_generation(model, tok, slots, " Paris", features="words", budget=None)
+    by_slot = words.sums(slots)
+    assert by_slot.names == ("p 1", "p 2", "q")
+    np.testing.assert_allclose(by_slot.values[0], [words.values[0, a:b].sum() for a, b in ((0, 4), (4, 8), (8, 10))])
     frame = g.to_frame()
     assert list(frame.columns) == ["token", "position", "feature", "value", "stderr", "low", "high"]
     assert len(frame) == 21
@@ -241,6 +283,8 @@ SENTENCES: list[tuple[dict[str, Any], str]] = [
     ({"continuation": "is red"}, "does not tokenise cleanly after the prompt"),
     ({"continuation": " "}, "None, a text with at least one word"),
     ({"continuation": []}, "or a list of token ids"),
+    ({"continuation": [7, 4000]}, "a list of token ids below 49"),
+    ({"model": network("bert")}, "returned logits of shape"),
     ({"model": nn.Linear(2, 2)}, "without input embeddings"),
     ({"score": "perplexity"}, "'logprob'"),
     ({"absent": "removed"}, "Keep a fixed part"),
@@ -261,8 +305,8 @@ def test_a_long_text_says_how_much_memory_it_needs() -> None:
     model, tok = network("llama"), tokenizer(bos=False)
     needs = []
     for n_words in (10, 40):
-        text = spans_for(encode(tok, "film " * n_words, "test"), "film", "tokens", "test")
+        reading = Reading.of(model, tok, "film " * n_words, "pad", "test")
         answer = Answer((7,), ("good",), "good")
-        needs.append(answered(model, tok, text, answer, "pad", "logprob", "test").row_bytes)
+        needs.append(answered(reading, reading.with_features("tokens"), answer, "logprob").row_bytes)
     assert 3 < needs[1][0] / needs[0][0] < 4
     assert needs[0][1] > needs[0][0] > 4 * 10 * 32

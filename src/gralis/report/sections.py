@@ -81,6 +81,9 @@ def _absent_words(e: Explanation) -> str | None:
     """The baseline of a text whose features are present or absent, in words; None for other inputs."""
     if e.features.kind != "tokens" or not isinstance(e.features.meta.get("text"), str):
         return None
+    described = str(e.provenance["baseline"])
+    if described.startswith("a text "):
+        return f"the same {described.removeprefix('a ')}"
     return f"the same text in which all {e.features.meta.get('grain', 'parts')} are absent"
 
 

@@ -27,7 +27,7 @@ from gralis.models.token_inputs import (
 )
 from gralis.text.encoded import TextFeatures
 
-__all__ = ["Absent", "is_values_only", "presence"]
+__all__ = ["Absent", "absence_in_words", "is_values_only", "presence"]
 
 #: What stands in the place of an absent feature.
 Absent: TypeAlias = str | int | Mapping[str, str] | None
@@ -41,7 +41,21 @@ _ALLOWED = (
 
 def is_values_only(module: nn.Module) -> bool:
     """Whether the module has coalition values but no rays."""
-    return isinstance(module, SplicedTokens)
+    return isinstance(getattr(module, "answer", module), SplicedTokens)
+
+
+def absence_in_words(tokenizer: Any, absent: Absent) -> str:
+    """What stands in the place of absent features, for tables and reports."""
+    if isinstance(absent, Mapping):
+        return "a text in which other texts replace the features"
+    if absent in ("removed", "hidden"):
+        return f"a text {'without' if absent == 'removed' else 'in which the attention mask hides'} the features"
+    named = _first_named(tokenizer) if absent is None or absent == "auto" else absent
+    if named in ("mean", "zero"):
+        return f"a text with {'the mean embedding' if named == 'mean' else 'zeros'} in the place of every feature"
+    token = _id(tokenizer, named) if isinstance(named, str) else named
+    shown = tokenizer.convert_ids_to_tokens(token) if hasattr(tokenizer, "convert_ids_to_tokens") else named
+    return f"a text with the token {shown} in the place of every feature"
 
 
 def presence(
@@ -77,7 +91,7 @@ def _embedding(network: nn.Module, tokenizer: Any, absent: object, owner: str) -
     """The embedding that stands for an absent token, (dims,)."""
     size, width = next(embedding_of(network, owner).parameters()).shape
     if absent is None or absent == "auto":
-        absent = next((name for name in ("mask", "pad", "eos", "unk") if _id(tokenizer, name) is not None), "mean")
+        absent = _first_named(tokenizer)
     if absent == "mean":
         return mean_embedding(network, owner)
     if absent == "zero":
@@ -92,6 +106,11 @@ def _embedding(network: nn.Module, tokenizer: Any, absent: object, owner: str) -
     if not is_whole(token, 0, size - 1):
         raise bad("absent", owner, f"{_ALLOWED}; ids are below {size}", repr(token))
     return embedded(network, torch.tensor([int(token)]))[0]  # type: ignore[call-overload]
+
+
+def _first_named(tokenizer: Any) -> str:
+    """The first of mask, pad, eos and unk that the tokenizer has."""
+    return next((name for name in ("mask", "pad", "eos", "unk") if _id(tokenizer, name) is not None), "mean")
 
 
 def _id(tokenizer: Any, name: str) -> int | None:

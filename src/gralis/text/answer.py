@@ -12,9 +12,17 @@ from torch import Tensor, nn
 from gralis.checks import is_whole, whole
 from gralis.errors import GralisError, ModelError, bad
 from gralis.models.device_map import input_device
-from gralis.models.token_inputs import PresentTokens, SplicedTokens, TokenSequence, accepts, logits_in
-from gralis.text.absence import Absent, presence
+from gralis.models.token_inputs import (
+    PresentTokens,
+    SplicedTokens,
+    TokenSequence,
+    accepts,
+    embedding_of,
+    logits_in,
+)
+from gralis.text.absence import presence
 from gralis.text.encoded import Encoded, TextFeatures
+from gralis.text.reading import Reading, room
 
 __all__ = ["SCORES", "Answer", "Contrast", "answer_of", "answered", "is_encoder_decoder", "prompt_of"]
 
@@ -49,8 +57,12 @@ class _Scores:
     shift: int  # 1 if the logits at a place are about the next token
 
     def __call__(self, outputs: Any) -> Tensor:
-        logits = logits_in(outputs)
-        n = len(self.ids)
+        logits, n = logits_in(outputs), len(self.ids)
+        if logits.ndim != 3 or logits.shape[1] < n + self.shift or logits.shape[2] <= max(self.ids):
+            raise ModelError(
+                f"The model returned logits of shape {tuple(logits.shape)}; a model that writes returns (rows, tokens, "
+                f"vocabulary). What a classifier says is explained by gralis.text.explain."
+            )
         at = logits[:, -(n + self.shift) : logits.shape[1] - self.shift]  # (rows, n, vocabulary)
         at = at.float()
         scores = torch.log_softmax(at, dim=-1) if self.score == "logprob" else at
@@ -114,18 +126,23 @@ def prompt_of(model: nn.Module, encoded: Encoded) -> Encoded:
     return Encoded(encoded.text, encoded.ids[:last], encoded.offsets[:last], encoded.special[:last], types)
 
 
-def answer_of(
-    model: Any, tokenizer: Any, prompt: Encoded, continuation: object, max_new_tokens: int, owner: str, name: str
-) -> Answer:
+def answer_of(reading: Reading, continuation: object, max_new_tokens: int, name: str) -> Answer:
     """The given continuation as tokens, or what the model writes by itself, most likely token first."""
+    model, tokenizer, prompt, owner = reading.model, reading.tokenizer, reading.encoded, reading.owner
+    size = len(next(embedding_of(model, owner).parameters()))
     if continuation is None:
         ids = _generated(model, tokenizer, prompt, whole(max_new_tokens, "max_new_tokens", 1, owner))
     elif isinstance(continuation, str) and continuation.strip():
         ids = _continued(model, tokenizer, prompt, continuation, owner)
-    elif isinstance(continuation, Sequence) and continuation and all(is_whole(token, 0) for token in continuation):
+    elif (
+        isinstance(continuation, Sequence)
+        and continuation
+        and all(is_whole(token, 0, size - 1) for token in continuation)
+    ):
         ids = [int(token) for token in continuation]
     else:
-        raise bad(name, owner, "None, a text with at least one word, or a list of token ids", repr(continuation))
+        allowed = f"None, a text with at least one word, or a list of token ids below {size}"
+        raise bad(name, owner, allowed, repr(continuation))
     if not ids:
         raise ModelError(
             "The model answered with no token at all, so there is nothing to explain; give a continuation."
@@ -133,16 +150,9 @@ def answer_of(
     return Answer(tuple(ids), tuple(tokenizer.decode([token]) for token in ids), tokenizer.decode(ids))
 
 
-def answered(
-    model: nn.Module,
-    tokenizer: Any,
-    text: TextFeatures,
-    answer: Answer,
-    absent: Absent,
-    score: str,
-    owner: str,
-) -> PresentTokens | SplicedTokens:
+def answered(reading: Reading, text: TextFeatures, answer: Answer, score: str) -> PresentTokens | SplicedTokens:
     """The scores of the answer's tokens, (rows, n_tokens), as a function of the presence of the prompt's features."""
+    model = reading.model
     ids = torch.tensor(text.encoded.ids)
     own, later = torch.from_numpy(text.owner), torch.tensor(answer.ids)
     others: dict[str, Any] = {}
@@ -162,19 +172,27 @@ def answered(
         constants["token_type_ids"] = torch.zeros_like(ids)
     sequence = TokenSequence(ids, own, text.n_features, constants, others)
     causal = not is_encoder_decoder(model)
-    return presence(model, tokenizer, text, sequence, absent, read, owner, causal=causal)
+    absent, owner = reading.absent, reading.owner
+    return presence(model, reading.tokenizer, text, sequence, absent, read, owner, causal=causal)
 
 
 def _generated(model: Any, tokenizer: Any, prompt: Encoded, most: int) -> list[int]:
     if not callable(getattr(model, "generate", None)):
         raise bad("continuation", "text.explain_generation", "given for a model without generate()", "None")
     ids = torch.tensor([prompt.ids], device=input_device(model))
+    window = None if is_encoder_decoder(model) else room(model)
+    left = most if window is None else window - len(prompt.ids)
+    if left < 1:
+        raise GralisError(
+            f"The prompt of {len(prompt.ids)} tokens fills the context window of this {type(model).__name__}, so there "
+            f"is no room for an answer; shorten the prompt, or leave out passages."
+        )
     pad = next((token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None), 0)
     with torch.no_grad():
         written = model.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
-            max_new_tokens=most,
+            max_new_tokens=min(most, left),
             do_sample=False,
             num_beams=1,
             pad_token_id=pad,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from gralis.errors import GralisError, bad
 from gralis.features import Features
 from gralis.features.sequences import distinct_names
 from gralis.text.prompt import Prompt
-from gralis.text.spans import GRAINS, Span, checked_spans, cut, named
+from gralis.text.spans import GRAINS, Span, cut, given_spans, named
 
 __all__ = ["Encoded", "TextFeatures", "encode", "spans_for"]
 
@@ -62,6 +62,10 @@ class Encoded:
         for number, span in enumerate(spans):
             self._check(span, np.flatnonzero(owner == number), owner)
         return owner
+
+    def with_spans(self, spans: Sequence[Span], grain: str) -> TextFeatures:
+        """The tokens with these spans as features."""
+        return TextFeatures(self, tuple(spans), grain, self.owners(spans))
 
     def _check(self, span: Span, places: NDArray[np.int64], owner: NDArray[np.int64]) -> None:
         if not len(places):
@@ -136,21 +140,12 @@ def spans_for(encoded: Encoded, prompt: Prompt | str, features: object, owner: s
     text, grain = encoded.text, "spans"
     if features is None and isinstance(prompt, Prompt):
         spans, grain = prompt.spans, "parts"
-    elif features == "tokens":
-        spans, grain = encoded.token_spans(), "tokens"
-    elif isinstance(features, str) or features is None:
+    elif features is None or (isinstance(features, str) and features in GRAINS):
         grain = "words" if features is None else features
-        if grain not in GRAINS:
-            allowed = f"one of {', '.join(map(repr, GRAINS))}, or a list of spans or parts of the text"
-            raise bad("features", owner, allowed, repr(features))
-        spans = _without_special(encoded, prompt, grain)
-    elif isinstance(features, Mapping):
-        spans = checked_spans(text, [(*where, name) for name, where in features.items()], owner)
-    elif isinstance(features, Sequence):
-        spans = checked_spans(text, features, owner)
+        spans = encoded.token_spans() if grain == "tokens" else _without_special(encoded, prompt, grain)
     else:
-        raise bad("features", owner, "a grain, or a list of spans or parts of the text", repr(features))
-    return TextFeatures(encoded, tuple(spans), grain, encoded.owners(spans))
+        spans = given_spans(text, features, owner)
+    return encoded.with_spans(spans, grain)
 
 
 def _without_special(encoded: Encoded, prompt: Prompt | str, grain: str) -> tuple[Span, ...]:

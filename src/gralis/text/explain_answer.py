@@ -7,33 +7,29 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from torch import nn
 
-from gralis.api.explain import prepare
 from gralis.arrays import Masks
 from gralis.checks import one_of
 from gralis.errors import bad
 from gralis.kernels import Gaussian
 from gralis.ledger import Ledger
-from gralis.models.token_inputs import PresentTokens, SplicedTokens, embedding_of
 from gralis.plans import Plan
 from gralis.rays import CENSUS
 from gralis.targets import total
 from gralis.text.absence import Absent
 from gralis.text.answer import SCORES, Answer, Contrast, answer_of, answered, prompt_of
-from gralis.text.encoded import Encoded, TextFeatures, encode, spans_for
+from gralis.text.encoded import TextFeatures
 from gralis.text.explain_remote import RemoteQuestion, remote_spans
-from gralis.text.explain_text import chosen_plan, require_room
-from gralis.text.generation import Generation
+from gralis.text.generation import Generation, drill_budget
 from gralis.text.prompt import Prompt, readable
+from gralis.text.reading import Reading, require_room
 from gralis.text.remote_model import RemoteModel
 from gralis.text.spans import Span, split
 
-__all__ = ["explain_generation"]
+__all__ = ["Question", "explain_generation"]
 
 _OWNER = "text.explain_generation"
-_DRILL_SHARE = 3  # a closer look may cost this part of the first look
 
 
 def explain_generation(
@@ -129,19 +125,14 @@ def explain_generation(
     one_of(score, SCORES, "score", _OWNER)
     if isinstance(model, RemoteModel):
         return _remote(model, tokenizer, prompt, continuation, features, absent, options)
-    embedding_of(model, _OWNER)
-    text = readable(prompt, tokenizer, _OWNER)
-    encoded = prompt_of(model, encode(tokenizer, text if isinstance(text, str) else text.text, _OWNER))
-    require_room(model, len(encoded.ids), _OWNER)
-    answer = answer_of(model, tokenizer, encoded, continuation, max_new_tokens, _OWNER, "continuation")
-    against = None
-    if alternative is not None:
-        against = answer_of(model, tokenizer, encoded, alternative, max_new_tokens, _OWNER, "alternative")
+    reading = Reading.of(model, tokenizer, prompt, absent, _OWNER)
+    reading = replace(reading, encoded=prompt_of(model, reading.encoded))
+    answer = answer_of(reading, continuation, max_new_tokens, "continuation")
+    against = None if alternative is None else answer_of(reading, alternative, max_new_tokens, "alternative")
     longest = max(len(each.ids) for each in (answer, against or answer))
-    require_room(model, len(encoded.ids) + longest, _OWNER)
-    chosen = _default_grain(text) if features is None else features
-    grouped = spans_for(encoded, text, chosen, _OWNER)
-    return _Question(model, tokenizer, encoded, answer, against, absent, score, options).explained(grouped)
+    require_room(model, len(reading.encoded.ids) + longest, _OWNER)
+    grouped = reading.with_features(_default_grain(reading.prompt) if features is None else features)
+    return Question(reading, answer, against, score, options).explained(grouped)
 
 
 def _remote(
@@ -166,37 +157,35 @@ def _remote(
 
 
 @dataclass(frozen=True, eq=False)
-class _Question:
+class Question:
     """Why this answer: everything but the features, which a closer look changes."""
 
-    model: nn.Module
-    tokenizer: Any
-    encoded: Encoded
+    reading: Reading
     answer: Answer
     against: Answer | None
-    absent: Absent
     score: str
     options: Mapping[str, Any]
 
     def explained(self, text: TextFeatures, known: Generation | None = None, budget: int | None = None) -> Generation:
         """The matrix for these features; `known` is a generation with coarser features."""
-        module: Any = self._scores(text, self.answer)
-        plan = chosen_plan(module, self.options["plan"], _OWNER)
-        if self.against is not None:
-            module = Contrast(module, self._scores(text, self.against))
-        tokens = self._tokens
-        targets = [total, *range(len(tokens))]
-        options = {**self.options, "plan": plan, "budget": self.options["budget"] if known is None else budget}
-        point = {"target": targets, "features": text.features(), "dtype": torch.float32}
-        run = prepare(module, module.scale, {**options, **point}, _OWNER)
-        if known is not None and run.plan.counts_forwards:
-            run.know(_lifted(known, text.spans))
+        targets = [total, *range(len(self._tokens))]
+        first = self.options["budget"] if known is None else budget
+        options = {**self.options, "target": targets, "budget": first}
+        asked = {
+            "answer": list(self.answer.ids),
+            "alternative": None if self.against is None else list(self.against.ids),
+            "score": self.score,
+        }
+        lifted = [] if known is None else _lifted(known, text.spans)
+        explanations, _ = self.reading.explained(self.scores(text), text, options, asked, lifted)
         what = self.score if self.against is None else f"{self.score} against {self.against.text.strip()!r}"
         prompt, answer = text.encoded.text, self.answer.text
-        return Generation.of(run.results(), tokens, prompt, text.spans, answer, what, self._deeper)
+        return Generation.of(explanations, self._tokens, prompt, text.spans, answer, what, self._deeper)
 
-    def _scores(self, text: TextFeatures, answer: Answer) -> PresentTokens | SplicedTokens:
-        return answered(self.model, self.tokenizer, text, answer, self.absent, self.score, _OWNER)
+    def scores(self, text: TextFeatures) -> Any:
+        """The scores of the answer's tokens as a function of the presence of the features."""
+        ours = answered(self.reading, text, self.answer, self.score)
+        return ours if self.against is None else Contrast(ours, answered(self.reading, text, self.against, self.score))
 
     @property
     def _tokens(self) -> list[str]:
@@ -209,11 +198,8 @@ class _Question:
 
     def _deeper(self, spans: tuple[Span, ...], known: Generation, budget: int | None) -> Generation:
         """The same answer with other spans; by default for a third of the first budget."""
-        first = self.options["budget"]
-        least = 4 * len(spans) + 20  # with which the plan works
-        afforded = budget if budget is not None or first is None else max(first // _DRILL_SHARE, least)
-        owner = self.encoded.owners(spans)
-        return self.explained(TextFeatures(self.encoded, spans, "parts", owner), known, afforded)
+        afforded = drill_budget(self.options["budget"], budget, len(spans))
+        return self.explained(self.reading.encoded.with_spans(spans, "parts"), known, afforded)
 
 
 def _default_grain(prompt: Prompt | str) -> str | None:

@@ -15,14 +15,12 @@ from gralis.features import Features
 from gralis.models import blackbox
 from gralis.targets import total
 from gralis.text.absence import Absent
-from gralis.text.generation import Generation
+from gralis.text.generation import Generation, drill_budget
 from gralis.text.prompt import Prompt
 from gralis.text.remote_model import RemoteModel, Reply
-from gralis.text.spans import GRAINS, Span, checked_spans, split
+from gralis.text.spans import GRAINS, Span, given_spans, split
 
 __all__ = ["RemoteQuestion", "remote_spans"]
-
-_DRILL_SHARE = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +83,7 @@ class RemoteQuestion:
 
     def _deeper(self, spans: tuple[Span, ...], known: Generation, budget: int | None) -> Generation:
         """A closer look; prompts that were asked before are in the cache."""
-        first = self.options["budget"]
-        afforded = budget if budget is not None or first is None else max(first // _DRILL_SHARE, 4 * len(spans) + 20)
-        return self.explained(spans, afforded)
+        return self.explained(spans, drill_budget(self.options["budget"], budget, len(spans)))
 
 
 def remote_spans(prompt: Prompt | str, features: object, owner: str) -> tuple[Span, ...]:
@@ -97,15 +93,10 @@ def remote_spans(prompt: Prompt | str, features: object, owner: str) -> tuple[Sp
         return prompt.spans
     if isinstance(features, str):
         if features not in GRAINS[1:]:
-            raise bad(
-                "features", owner, f"one of {', '.join(map(repr, GRAINS[1:]))} or spans, for an API", repr(features)
-            )
+            allowed = f"one of {', '.join(map(repr, GRAINS[1:]))} or spans, for an API"
+            raise bad("features", owner, allowed, repr(features))
         return split(text, features)
-    if isinstance(features, Mapping):
-        return checked_spans(text, [(*where, name) for name, where in features.items()], owner)
-    if isinstance(features, Sequence):
-        return checked_spans(text, features, owner)
-    raise bad("features", owner, "a grain, or a list of spans or parts of the text", repr(features))
+    return given_spans(text, features, owner)
 
 
 def _require_length(reply: Reply, n_tokens: int) -> None:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
 import torch
 from torch import nn
 
-from gralis.api.explain import explain as explain_point
-from gralis.errors import GralisError, bad
+from gralis.errors import bad
 from gralis.kernels import Gaussian
-from gralis.models.token_inputs import TokenSequence, accepts, embedding_of, logits_in
+from gralis.models.token_inputs import PresentTokens, SplicedTokens, TokenSequence, accepts, logits_in
 from gralis.plans import Plan
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.targets import Target, Targets
-from gralis.text.absence import Absent, is_values_only, presence
-from gralis.text.encoded import TextFeatures, encode, spans_for
-from gralis.text.prompt import readable
+from gralis.text.absence import Absent, presence
+from gralis.text.encoded import TextFeatures
+from gralis.text.reading import Reading
 
-__all__ = ["chosen_plan", "explain", "require_room", "sequence_of"]
+__all__ = ["explain", "labelled", "sequence_of"]
+
+_OWNER = "text.explain"
 
 
 def explain(
@@ -59,7 +59,7 @@ def explain(
     text : str, Prompt, or list of dict
         What to explain; a `Prompt` knows its parts, and a list of turns goes through the chat template.
     target : int, str, tuple, callable, list of them, or "all", optional
-        Which output to explain, as in `gralis.explain`. A str is a label of the model's configuration.
+        Which output to explain, as in `gralis.explain`. A str is "predicted", or a label of the model's configuration.
     features : {"tokens", "words", "sentences", "passages"}, list of spans or texts, or dict, optional
         The features. By default the parts of a `Prompt`, otherwise words. A list holds `Span` values, (start, stop),
         (start, stop, name), or parts of the text; a dict maps names to (start, stop). Text between spans is fixed.
@@ -98,43 +98,36 @@ def explain(
     Explanation or Explanations
         `Explanations` if `target` is a list or "all".
     """
-    owner = "text.explain"
-    embedding_of(model, owner)
-    prompt = readable(text, tokenizer, owner)
-    encoded = encode(tokenizer, prompt if isinstance(prompt, str) else prompt.text, owner)
-    require_room(model, len(encoded.ids), owner)
-    grouped = spans_for(encoded, prompt, features, owner)
+    reading = Reading.of(model, tokenizer, text, absent, _OWNER)
     chosen = _target(model, target)
-    read = _reader(chosen)
-    module = presence(model, tokenizer, grouped, sequence_of(model, grouped), absent, read, owner)
-    result = explain_point(
-        module,
-        module.scale,
-        target=chosen,
-        features=grouped.features(),
-        kernel=kernel,
-        plan=chosen_plan(module, plan, owner),
-        budget=budget,
-        tolerance=tolerance,
-        level=level,
-        quadrature=quadrature,
-        n_nodes=n_nodes,
-        max_seconds=max_seconds,
-        seed=seed,
-        batch_size=batch_size,
-        max_memory=max_memory,
-        dtype=torch.float32,
-        progress=progress,
-    )
-    described = f"a text whose features are absent ({absent if isinstance(absent, str | int) else 'replaced'})"
-    return _with_baseline(result, described)
+    options = {
+        "target": chosen,
+        "kernel": kernel,
+        "plan": plan,
+        "budget": budget,
+        "tolerance": tolerance,
+        "level": level,
+        "quadrature": quadrature,
+        "n_nodes": n_nodes,
+        "max_seconds": max_seconds,
+        "seed": seed,
+        "batch_size": batch_size,
+        "max_memory": max_memory,
+        "progress": progress,
+    }
+    grouped = reading.with_features(features)
+    module = labelled(reading, grouped, chosen)
+    explanations, labels = reading.explained(module, grouped, options, {})
+    several = isinstance(chosen, list) or (isinstance(chosen, str) and chosen == "all")
+    return Explanations(explanations, labels) if several else explanations[0]
 
 
-def _with_baseline(result: Explanation | Explanations, described: str) -> Explanation | Explanations:
-    """The result, which says in words what its baseline is; at the point of presence it is just 0."""
-    if isinstance(result, Explanations):
-        return replace(result, each=tuple(_with_baseline(one, described) for one in result))  # type: ignore[misc]
-    return replace(result, provenance={**result.provenance, "baseline": described})
+def labelled(reading: Reading, text: TextFeatures, target: Target | Targets | str) -> PresentTokens | SplicedTokens:
+    """What the classifier says of the text, as a function of the presence of its features."""
+    several = target if isinstance(target, list) else [target]
+    read = _as_returned if any(map(callable, several)) else logits_in  # a function receives what the model returned
+    sequence = sequence_of(reading.model, text)
+    return presence(reading.model, reading.tokenizer, text, sequence, reading.absent, read, reading.owner)
 
 
 def sequence_of(model: nn.Module, text: TextFeatures) -> TokenSequence:
@@ -146,47 +139,17 @@ def sequence_of(model: nn.Module, text: TextFeatures) -> TokenSequence:
     return TokenSequence(ids, torch.from_numpy(text.owner), text.n_features, constants)
 
 
-def chosen_plan(module: nn.Module, plan: str | Plan | None, owner: str) -> str | Plan:
-    """The plan; where only coalition values exist, a plan with rays is refused."""
-    if not is_values_only(module):
-        return "shared" if plan is None else plan
-    chosen = "values" if plan is None else plan
-    if getattr(chosen, "name", chosen) not in ("values", "endpoint"):
-        advice = "Removed text has no embeddings between absent and present; put a token in its place to have rays."
-        raise bad("plan", owner, "'values' or 'endpoint' where absent features are removed", repr(plan), advice)
-    return chosen
-
-
-def require_room(model: nn.Module, n_tokens: int, owner: str) -> None:
-    """A text beyond the context window is refused."""
-    config = getattr(model, "config", None)
-    limits = [getattr(config, name, None) for name in ("max_position_embeddings", "n_positions")]
-    if getattr(config, "model_type", "") in ("t5", "mt5", "umt5", "longt5"):  # relative positions know no end
-        limits = []
-    known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
-    if known and n_tokens > known[0]:
-        raise GralisError(
-            f"The {'prompt and the answer have' if 'generation' in owner else 'text has'} {n_tokens} tokens, and the "
-            f"context window of this {type(model).__name__} holds {known[0]}; shorten the text, or leave out passages."
-        )
-
-
-def _target(model: nn.Module, target: Target | Targets | str) -> Target | Targets:
-    """The target, with a label of the configuration as its number."""
-    if not isinstance(target, str) or target == "all":
-        return target  # type: ignore[return-value]
+def _target(model: nn.Module, target: Target | Targets | str) -> Target | Targets | str:
+    """The target, with labels of the configuration as their numbers."""
+    if isinstance(target, list):
+        return [_target(model, each) for each in target]  # type: ignore[return-value]
+    if not isinstance(target, str) or target in ("all", "predicted"):
+        return target
     labels = getattr(getattr(model, "config", None), "label2id", None) or {}
     if target not in labels:
-        raise bad(
-            "target", "text.explain", f"one of the labels {', '.join(map(repr, labels))}, or a number", repr(target)
-        )
+        allowed = f"one of the labels {', '.join(map(repr, labels))}, 'predicted', 'all', or a number"
+        raise bad("target", _OWNER, allowed, repr(target))
     return int(labels[target])
-
-
-def _reader(target: Target | Targets) -> Callable[[Any], Any]:
-    """A function as target receives what the model returned; otherwise the logits are read off."""
-    several = target if isinstance(target, list) else [target]
-    return _as_returned if any(map(callable, several)) else logits_in
 
 
 def _as_returned(outputs: Any) -> Any:

@@ -11,20 +11,28 @@ from typing import Any
 
 import numpy as np
 
+from gralis.checks import one_of
 from gralis.errors import GralisError, bad
 from gralis.files.archive import from_bytes, to_bytes
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.text.explained_answer import ExplainedAnswer
-from gralis.text.spans import GRAINS, Span, cut, within
+from gralis.text.prompt import Prompt
+from gralis.text.spans import GRAINS, Span, checked_spans, split, within
 from gralis.text.token_matrix import TokenMatrix
 
-__all__ = ["Deeper", "Generation", "load"]
+__all__ = ["Deeper", "Generation", "drill_budget", "load"]
 
 #: Explains the same answer with other spans: (spans, the generation that knows some values, budget).
 Deeper = Callable[[tuple[Span, ...], "Generation", int | None], "Generation"]
 
 _INTO = ("sentences", "words")
+_DRILL_SHARE = 3  # a closer look may cost this part of the first look
+
+
+def drill_budget(first: int | None, given: int | None, n_features: int) -> int | None:
+    """What a closer look may cost: what the user gave, or a third of the first look, with which the plan must work."""
+    return given if given is not None or first is None else max(first // _DRILL_SHARE, 4 * n_features + 20)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,23 +99,33 @@ class Generation(ExplainedAnswer):
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def sums(self, grain: str = "passages") -> TokenMatrix:
+    def sums(self, grain: str | Prompt = "passages") -> TokenMatrix:
         """The sums of the values over larger parts of the prompt, with errors.
 
         Parameters
         ----------
-        grain : {"sentences", "passages"}, default="passages"
-            The parts. A feature counts for the part in which it begins.
+        grain : {"words", "sentences", "passages"} or Prompt, default="passages"
+            The parts; those of a `Prompt` are what filled its slots, or the turns of a conversation.
 
         Returns
         -------
         TokenMatrix
-            One column per part.
+            One column per part that contains features.
         """
-        places = cut(self.text, grain, 0, len(self.text))
-        groups = [[i for i, span in enumerate(self.spans) if a <= span.start < b] for a, b in places]
-        kept = [(number, group) for number, group in enumerate(groups, start=1) if group]
-        return self.combined([group for _, group in kept], [f"{grain[:-1]} {number}" for number, _ in kept])
+        if isinstance(grain, Prompt):
+            parts = grain.spans
+        else:
+            one_of(grain, GRAINS[1:], "grain", "sums")
+            parts = split(self.text, grain)
+        groups = [[i for i, s in enumerate(self.spans) if part.start <= s.start < part.stop] for part in parts]
+        for part, group in zip(parts, groups, strict=True):
+            if larger := [self.spans[i].name for i in group if self.spans[i].stop > part.stop]:
+                raise GralisError(
+                    f"The feature {larger[0]!r} is larger than the part {part.name!r}; sum over larger parts, or drill "
+                    f"into this feature first."
+                )
+        kept = [(part.name, group) for part, group in zip(parts, groups, strict=True) if group]
+        return self.combined([group for _, group in kept], [name for name, _ in kept])
 
     def drill(
         self, feature: int | str, into: str | Sequence[object] | None = None, budget: int | None = None
@@ -148,7 +166,7 @@ class Generation(ExplainedAnswer):
 
     def _parts(self, span: Span, into: str | Sequence[object] | None) -> tuple[Span, ...]:
         if into is not None and not isinstance(into, str):
-            return tuple(part if isinstance(part, Span) else Span(*part) for part in into)  # type: ignore[misc]
+            return checked_spans(self.text, into, "drill", "into", inside=span)
         if into is not None and into not in GRAINS[1:]:
             raise bad("into", "drill", f"one of {', '.join(map(repr, GRAINS[1:]))}, or a list of spans", repr(into))
         for grain in _INTO if into is None else (into,):

@@ -64,6 +64,8 @@ def fill(template: str, slots: Mapping[str, str | Sequence[str]], separator: str
     if not isinstance(template, str) or not _SLOT.search(template):
         allowed = 'a text with slots in braces, such as "... {context} ... {question}"'
         raise bad("template", "text.fill", allowed, repr(template))
+    if not isinstance(separator, str):
+        raise bad("separator", "text.fill", "a text", repr(separator))
     wanted = _SLOT.findall(template)
     if not isinstance(slots, Mapping) or set(slots) != set(wanted) or len(wanted) != len(set(wanted)):
         got = f"the slots {sorted(map(str, slots))}" if isinstance(slots, Mapping) else f"a {type(slots).__name__}"
@@ -73,7 +75,7 @@ def fill(template: str, slots: Mapping[str, str | Sequence[str]], separator: str
         text += template[end : match.start()]
         end = match.end()
         name, value = match[1], slots[match[1]]
-        items = [value] if isinstance(value, str) else list(value)
+        items = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
         if not items or not all(isinstance(item, str) and item.strip() for item in items):
             raise bad(f"slots[{name!r}]", "text.fill", "a text, or a list of texts, none of them empty", repr(value))
         for number, item in enumerate(items, start=1):
@@ -112,16 +114,26 @@ def conversation(tokenizer: Any, messages: Sequence[Mapping[str, str]], answerin
     text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=answering)
     spans, reached = [], 0
     for number, turn in enumerate(turns, start=1):
-        content = str(turn["content"]).strip()
-        place = text.find(content, reached) if content else -1
-        if place < 0:
+        pieces = _contents(turn["content"])
+        places = []
+        for piece in pieces:
+            place = text.find(piece, reached)
+            places += [] if place < 0 else [place]
+            reached = max(reached, place + len(piece))
+        if not pieces or len(places) < len(pieces):
             raise GralisError(
                 f"Turn {number} of the conversation is empty, or the chat template does not write it as it is; every "
                 f"turn needs a content that the template keeps."
             )
-        spans.append(Span(place, place + len(content), f"{turn['role']} {number}"))
-        reached = place + len(content)
+        spans.append(Span(places[0], reached, f"{turn['role']} {number}"))
     return Prompt(text, tuple(spans))
+
+
+def _contents(content: object) -> list[str]:
+    """The texts of one turn: a text, or a list of parts such as {"type": "text", "text": "..."}."""
+    parts = [content] if isinstance(content, str) or not isinstance(content, Sequence) else list(content)
+    texts = [part.get("text", "") if isinstance(part, Mapping) else part for part in parts]
+    return [str(each).strip() for each in texts if str(each or "").strip()]
 
 
 def readable(prompt: object, tokenizer: Any, owner: str) -> Prompt | str:

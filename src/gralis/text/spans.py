@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+import numpy as np
 
 from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
 from gralis.features.sequences import distinct_names
 
-__all__ = ["GRAINS", "Span", "checked_spans", "cut", "named", "split", "within"]
+__all__ = ["GRAINS", "Span", "checked_spans", "cut", "given_spans", "named", "split", "within"]
 
 #: How `split` cuts a text. "tokens" is left to the tokenizer.
 GRAINS = ("tokens", "words", "sentences", "passages")
@@ -100,39 +102,69 @@ def within(text: str, span: Span, grain: str) -> tuple[Span, ...]:
     return tuple(Span(part.start, part.stop, f"{span.name}: {part.name}") for part in parts)
 
 
-def checked_spans(text: str, given: Sequence[object], owner: str) -> tuple[Span, ...]:
-    """Spans that the user gave: Span values, (start, stop) or (start, stop, name), or texts that occur in order."""
+def given_spans(text: str, features: object, owner: str) -> tuple[Span, ...]:
+    """The features argument of the user where it is no grain: a dict from names to places, or a list of parts."""
+    if isinstance(features, Mapping):
+        return checked_spans(text, [(*_pair(where), str(name)) for name, where in features.items()], owner)
+    if isinstance(features, np.ndarray):
+        features = features.tolist()
+    if isinstance(features, Sequence) and not isinstance(features, str):
+        return checked_spans(text, features, owner)
+    allowed = "a grain, or a list of spans or parts of the text"
+    if isinstance(features, str):
+        allowed = f"one of {', '.join(map(repr, GRAINS))}, or a list of spans or parts of the text"
+    raise bad("features", owner, allowed, repr(features))
+
+
+def checked_spans(
+    text: str, given: Sequence[object], owner: str, name: str = "features", inside: Span | None = None
+) -> tuple[Span, ...]:
+    """Spans that the user gave: Span values, (start, stop) or (start, stop, name), or texts that occur in order.
+
+    With `inside` they must lie inside this span.
+    """
     spans: list[Span] = []
-    reached = 0
+    low, high = (0, len(text)) if inside is None else (inside.start, inside.stop)
+    reached = low
     allowed = "spans, (start, stop) or (start, stop, name), or parts of the text in their order"
     for number, part in enumerate(given, start=1):
         if isinstance(part, Span):
             span = part
         elif isinstance(part, str):
-            place = text.find(part, reached) if part else -1
+            place = text.find(part, reached, high) if part else -1
             if place < 0:
                 advice = "The parts must follow one another in the text, letter by letter."
-                raise bad("features", owner, allowed, f"{_short(part)!r}, which does not occur there", advice)
+                raise bad(name, owner, allowed, f"{_short(part)!r}, which does not occur there", advice)
             span = Span(place, place + len(part), _short(part))
         elif isinstance(part, Sequence) and len(part) in (2, 3) and all(is_whole(p, 0) for p in part[:2]):
-            name = str(part[2]) if len(part) == 3 else _short(text[part[0] : part[1]])
-            span = Span(int(part[0]), int(part[1]), name)
+            called = str(part[2]) if len(part) == 3 else _short(text[part[0] : part[1]])
+            span = Span(int(part[0]), int(part[1]), called or f"characters {part[0]} to {part[1]}")
         else:
-            raise bad("features", owner, allowed, repr(part))
-        if not 0 <= span.start < span.stop <= len(text):
+            raise bad(name, owner, allowed, repr(part))
+        if not span.start < span.stop:
             raise GralisError(
                 f"The feature {span.name or number!r} covers no token: it reaches from character {span.start} to "
-                f"{span.stop} of a text of {len(text)} characters; give spans with at least one character."
+                f"{span.stop}; give spans with at least one character."
+            )
+        if span.start < low or span.stop > high:
+            whole = f"a text of {high} characters" if inside is None else f"{inside.name!r} ({low} to {high})"
+            raise GralisError(
+                f"The feature {span.name!r} reaches from character {span.start} to {span.stop}, beyond {whole}; give "
+                f"spans inside."
             )
         reached = span.stop
         spans.append(span)
     if not spans:
-        raise bad("features", owner, allowed, "nothing")
+        raise bad(name, owner, allowed, "nothing")
     for first, second in pairwise(sorted(spans, key=lambda span: span.start)):
         if second.start < first.stop:
-            raise bad("features", owner, "spans that do not overlap", f"{first.name!r} and {second.name!r}")
+            raise bad(name, owner, "spans that do not overlap", f"{first.name!r} and {second.name!r}")
     names = distinct_names([span.name for span in spans])
     return tuple(Span(span.start, span.stop, name) for span, name in zip(spans, names, strict=True))
+
+
+def _pair(where: object) -> Sequence[object]:
+    return where if isinstance(where, Sequence) and len(where) == 2 else (where,)
 
 
 def _short(text: str) -> str:
