@@ -1,8 +1,8 @@
 """Texts: how fast a generation is explained, how often its intervals hold, what a closer look costs, and captum.
 
-python benchmarks/text.py --out benchmarks/results/text.json [--part planted speed coverage drill captum memory]
+python benchmarks/text.py --out benchmarks/results/text.json [--part memory planted ...]
 
-Networks are built from configurations; the one with a planted rule is trained first (examples/planted_rule.py).
+Networks are built from configurations; two are trained first (examples/planted_rule.py, template_classifier.py).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
 sys.path += [str(ROOT / "examples"), str(ROOT / "tests")]
 
 import planted_rule  # noqa: E402
+import template_classifier  # noqa: E402
 
 import gralis  # noqa: E402
 import text_models  # noqa: E402
@@ -58,6 +59,14 @@ def planted(n_prompts: int = 100) -> dict[str, Any]:
     return {**found, "prompts": n_prompts, "seconds": round(time.perf_counter() - began, 1)}
 
 
+def template(n_sentences: int = 40) -> dict[str, Any]:
+    """The classifier whose words have known weights: how far any Shapley value lies from its weight, and the time."""
+    began = time.perf_counter()
+    _, worst = template_classifier.main(n_sentences, 1000)
+    return {"largest_error": round(worst, 4), "largest_weight": 2.0, "sentences": n_sentences,
+            "seconds": round(time.perf_counter() - began, 1)}  # fmt: skip
+
+
 def speed(repeats: int = 5) -> dict[str, Any]:
     """50 tokens from 10 passages in one call, over the bare forwards of the same 1024 texts in the same batches.
 
@@ -85,7 +94,7 @@ def speed(repeats: int = 5) -> dict[str, Any]:
             ratios[clock].append((b - a) / (c - b))
     return {
         **{f"{clock}_ratio": round(float(np.median(each)), 3) for clock, each in ratios.items()},
-        "processor_ratios": [round(r, 3) for r in ratios["processor"]],
+        **{f"{clock}_ratios": [round(r, 3) for r in each] for clock, each in ratios.items()},
         "shape": list(generation.values.shape),
         "tokens_of_the_prompt": len(ids) - 50,
         "forwards": generation.cost.n_forwards,
@@ -161,14 +170,27 @@ def drill(n_runs: int = 6) -> dict[str, Any]:
         difference = np.abs(closer.values - start_fine.values)
         same.append(float((difference <= closer.half_widths() + start_fine.half_widths()).mean()))
         scale = float(np.abs(fine.values).max())
+    larger = _drill_seconds(writer(256, width=256, layers=6), tokenizer, passages(10, 3, np.random.default_rng(0)))
     return {
         "within_both_errors_of_all_sentences": inside / numbers,
         "within_both_errors_of_the_same_features": float(np.mean(same)),
         "forwards_over_all_sentences": round(float(np.mean(costs)), 3),
         "seconds_over_all_sentences": round(float(np.mean(seconds)), 3),
+        "seconds_over_all_sentences_six_layers": round(larger, 3),
         "largest_difference_over_largest_value": round(float(away.max()) / scale, 3),
         "runs": n_runs,
     }
+
+
+def _drill_seconds(model: Any, tokenizer: Any, prompt: str) -> float:
+    """The processor time of a closer look over that of all sentences, for a network whose forwards take the time."""
+    answer = " the film was good"
+    coarse = gralis.text.explain_generation(model, tokenizer, prompt, answer, budget=1024)
+    began = time.process_time()
+    coarse.drill(3)
+    middle = time.process_time()
+    gralis.text.explain_generation(model, tokenizer, prompt, answer, features="sentences", budget=1024)
+    return (middle - began) / (time.process_time() - middle)
 
 
 def captum(n_prompts: int = 5) -> dict[str, Any]:
@@ -219,20 +241,28 @@ def captum(n_prompts: int = 5) -> dict[str, Any]:
     away = ids.clone()
     away[0, 1:-1] = tok.mask_token_id
     layer = LayerIntegratedGradients(lambda z: bert(input_ids=z).logits, bert.bert.embeddings.word_embeddings)
-    began = time.perf_counter()
-    ig = layer.attribute(ids, away, target=1, n_steps=64, internal_batch_size=16).sum(-1)[0, 1:-1].detach().numpy()
-    captum_seconds = time.perf_counter() - began
-    began = time.perf_counter()
+    attribute = lambda n: layer.attribute(ids, away, target=1, n_steps=n, internal_batch_size=16)  # noqa: E731
+    ig = attribute(64).sum(-1)[0, 1:-1].detach().numpy()
+    began = time.process_time()
+    attribute(64)
+    middle = time.process_time()
     explanation = gralis.text.explain(bert, tok, text, target=1, quadrature="gauss-legendre", n_nodes=16, budget=1024)
-    seconds = time.perf_counter() - began
+    per_gradient = (time.process_time() - middle) / explanation.cost.n_gradients * 64 / (middle - began)
     own = explanation.integrated_gradients().values
+    truth = attribute(512).sum(-1)[0, 1:-1].detach().numpy()
+    coarse = gralis.text.explain(bert, tok, text, target=1, quadrature="gauss-legendre", n_nodes=4, budget=1024)
+    ig_errors = [
+        float(np.abs(each - truth).max() / np.abs(truth).max())
+        for each in (attribute(4).sum(-1)[0, 1:-1].detach().numpy(), coarse.integrated_gradients().values)
+    ]
     return {
         "shapley_largest_difference": max(agree),
         "shapley_seconds_captum_over_gralis": round(float(np.median(times)), 2),
         "sampled_mse_captum_over_gralis": round(float(np.mean(errors["captum"]) / np.mean(errors["gralis"])), 1),
         "ig_largest_difference_over_largest": float(np.abs(ig - own).max() / np.abs(ig).max()),
-        "ig_seconds_of_64_steps": round(captum_seconds, 3),
-        "gralis_seconds_of_1024_gradients": round(seconds, 3),
+        "ig_error_of_4_gradients_captum": ig_errors[0],
+        "ig_error_of_4_gradients_gralis": ig_errors[1],
+        "seconds_per_gradient_gralis_over_captum": round(per_gradient, 2),
         "prompts": n_prompts,
     }
 
@@ -258,7 +288,9 @@ def memory(megabytes: int = 200) -> dict[str, Any]:
     }
 
 
-PARTS = {f.__name__: f for f in (memory, planted, speed, coverage, drill, captum)}  # memory first: it reads the peak
+PARTS = {
+    f.__name__: f for f in (memory, planted, template, speed, coverage, drill, captum)
+}  # memory first: it reads the peak
 
 
 def main() -> None:

@@ -30,6 +30,12 @@ def classifier():
     from text_models import network, tokenizer
     return network("bert"), tokenizer()
 
+def other_classifier():
+    model, tok = classifier()
+    for parameter in model.parameters():
+        parameter.data.mul_(1.05)
+    return model, tok
+
 def writer():
     from text_models import network, tokenizer
     return network("gpt2"), tokenizer(bos=False)

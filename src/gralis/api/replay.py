@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from gralis.results.replay import Replay, compared
 from gralis.run import FOREVER
 from gralis.targets import Target
 
-__all__ = ["replay"]
+__all__ = ["replay", "replay_together"]
 
 _OPTIONS: tuple[str, ...] = ("budget", "tolerance", "atol", "level", "quadrature", "n_nodes", "replicates", "seed")
 _OPTIONS += ("coalition_values", "max_memory", "on_interrupt")
@@ -80,11 +80,43 @@ def replay(
         raise bad("explanation", "replay", "an Explanation (gralis.load reads one)", type(explanation).__name__)
     if tolerance is not None:
         tolerance = non_negative(tolerance, "tolerance", "replay")
+    _refuse_texts(explanation, model)
     saved = explanation.provenance
     output = _target(saved, target)
     if is_estimator(model) and explanation.plan["name"] != "trees":
         model = estimator(model, output)
         model = model if explanation.table is None else model.at(explanation.table)
+    options = _saved_options(explanation, model, output, kernel, progress)
+    layer_gap = 0.0
+    if saved.get("layer") is not None or x is not None:
+        model, layer_gap = _behind_layer(explanation, model, output, x)
+    compute = _same_rays if not explanation.complete or _shared_rays(saved) else _same_run
+    again = compute(explanation, model, options, kernel)
+    return compared(explanation, again.explanation, again.hashes, tolerance, again.notes, layer_gap)
+
+
+def replay_together(
+    explanations: Sequence[Explanation],
+    model: object,
+    targets: Sequence[Target],
+    tolerance: float | None,
+    progress: bool | None,
+) -> tuple[Replay, ...]:
+    """Evaluate the rays that several explanations share once more, and compare each explanation with the saved one."""
+    options = _saved_options(explanations[0], model, None, None, progress) | {"target": list(targets)}
+    several = prepare(model, _packed(explanations[0]), options, "replay").again(explanations)
+    pairs = zip(explanations, several, strict=True)
+    return tuple(compared(e, again, again.provenance["hashes"], tolerance, (), 0.0) for e, again in pairs)
+
+
+# --- computing again -------------------------------------------------------------------------------------------------
+
+
+def _saved_options(
+    explanation: Explanation, model: object, output: Target, kernel: Kernel | None, progress: bool | None
+) -> dict[str, Any]:
+    """The options of the run that made the explanation."""
+    saved = explanation.provenance
     options: dict[str, Any] = {name: saved[name] for name in _OPTIONS}
     options |= {
         "max_seconds": None if saved["max_seconds"] is None else FOREVER,  # the same small replicates
@@ -97,15 +129,24 @@ def replay(
         "dtype": None if isinstance(model, Model) or "," in saved["dtype"] else getattr(torch, saved["dtype"]),
         "progress": progress,
     }
-    layer_gap = 0.0
-    if saved.get("layer") is not None or x is not None:
-        model, layer_gap = _behind_layer(explanation, model, output, x)
-    compute = _same_rays if not explanation.complete or _shared_rays(saved) else _same_run
-    again = compute(explanation, model, options, kernel)
-    return compared(explanation, again.explanation, again.hashes, tolerance, again.notes, layer_gap)
+    return options
 
 
-# --- computing again -------------------------------------------------------------------------------------------------
+def _refuse_texts(explanation: Explanation, model: object) -> None:
+    """Texts are explained at the presence of their features, which a network alone does not know."""
+    if hasattr(model, "shown_as"):  # text.replay has made a function of the presence of features from the network
+        return
+    if "text" in explanation.provenance:
+        raise GralisError(
+            "A text was explained, and its tokenizer is needed to compute it again; use "
+            "gralis.text.replay(explanation, model, tokenizer)."
+        )
+    embeds = callable(getattr(model, "get_input_embeddings", None))
+    if embeds and explanation.features.kind == "tokens" and explanation.provenance.get("layer") is None:
+        raise GralisError(
+            "The encoding of a text was explained, and an explanation does not hold its token ids, so it cannot be "
+            "computed again; explain the text itself with gralis.text.explain, and use gralis.text.replay."
+        )
 
 
 class _Recomputed(NamedTuple):
@@ -132,7 +173,7 @@ def _same_run(e: Explanation, model: object, options: dict[str, Any], kernel: Ke
 def _same_rays(e: Explanation, model: object, options: dict[str, Any], kernel: Kernel | None) -> _Recomputed:
     """Evaluate the saved rays of a run that was stopped, or that served several questions, without drawing new ones."""
     saved = e if kernel is None else replace(e, design=e.design.with_kernel(kernel))
-    again = prepare(model, _packed(e), options, "replay").again(saved)
+    (again,) = prepare(model, _packed(e), options, "replay").again([saved])
     why = "The run had been stopped early" if not e.complete else "Its rays had served several questions"
     note = f"{why}, so the saved rays were evaluated again and no new ones were drawn."
     return _Recomputed(again, again.provenance["hashes"], (note,))

@@ -11,7 +11,7 @@ import typer
 from gralis import plans
 from gralis.cli import options
 from gralis.cli.explain_run import ExplainRun
-from gralis.cli.explain_text import explain_prompt, explain_words
+from gralis.cli.explain_text import explain_prompt, explain_words, text_options
 from gralis.cli.inputs import PictureInputs, RowInputs
 from gralis.cli.model import load_model
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights, method, tables, texts
@@ -44,7 +44,8 @@ _TARGET = (
 _BASELINE = (
     "What replaces a feature that is switched off. Pictures: a number after normalising (default 0), zeros, mean, "
     "mean-color, blur or noise. Tables: columns (their means, the default), a number or sample:N (N rows of the table; "
-    "the default for an estimator is sample:100)."
+    "the default for an estimator is sample:100). Texts: mask, pad, eos, unk, mean, zero, removed, hidden or the "
+    "id of a token."
 )
 _OUT = "Write NAME.gralis, NAME.png and NAME.html to this folder."
 _LABELS = "A file with the names of the outputs, one on each line."
@@ -54,6 +55,7 @@ _PLAN = f"How coalitions are sampled: {', '.join(plans.names())}."
 _TEXT = "A text for a classifier; --model makes (model, tokenizer). --baseline says what an absent word is."
 _PROMPT = "A file with a prompt; explain what the model writes after it. --model makes (model, tokenizer)."
 _ANSWER = "The answer to explain, beginning with its space. By default the model writes one."
+_ALTERNATIVE = "Another answer: explain why the answer and not this one."
 _PARTS = "The features of a text: tokens, words, sentences or passages."
 _Images = Annotated[list[Path] | None, typer.Argument(metavar="IMAGE", help="The pictures.", show_default=False)]
 
@@ -75,6 +77,7 @@ def explain(
     text: Annotated[str | None, texts(help=_TEXT)] = None,
     prompt: Annotated[Path | None, texts(metavar="FILE", help=_PROMPT)] = None,
     answer: Annotated[str | None, texts(help=_ANSWER)] = None,
+    alternative: Annotated[str | None, texts(help=_ALTERNATIVE)] = None,
     parts: Annotated[str | None, texts(help=_PARTS)] = None,
     data: Annotated[Path | None, tables(help="A table, .csv or .parquet.")] = None,
     row: Annotated[list[int] | None, tables(help="The number of a row, counted from 0. May be repeated.")] = None,
@@ -97,21 +100,23 @@ def explain(
     if text is not None or prompt is not None:
         if images or data is not None or (text is not None and prompt is not None):
             raise GralisError("Give one of pictures, --data, --text and --prompt.")
-        pair = load_model(model, weights, allow_pickle=allow_pickle)
-        about: dict[str, object] = {
+        door = "--text" if prompt is None else "--prompt"
+        unused: dict[str, object] = {"--layer": layer, "--labels": labels}
+        unused |= {"--answer": answer, "--alternative": alternative} if prompt is None else {"--target": target}
+        parameters = {
             "kernel": Uniform() if sigma == math.inf else Gaussian(sigma),
+            "plan": None if plan == "shared" else plan,
             "budget": budget,
             "tolerance": tolerance,
             "seed": seed,
             "max_seconds": max_seconds,
-            "absent": baseline or "auto",
             "progress": False if quiet else None,
         }
+        about = text_options(parameters, baseline, unused, door)
+        pair = load_model(model, weights, allow_pickle=allow_pickle)
         folder = None if out is None else OutputFolder(out)
         if prompt is not None:
-            about["plan"] = "values" if plan == "shared" else plan
-            return explain_prompt(pair, prompt, answer, parts, about, folder, as_json)
-        about["plan"] = None if plan == "shared" else plan
+            return explain_prompt(pair, prompt, answer, alternative, parts, about, folder, as_json)
         return explain_words(pair, text or "", target, parts, about, folder, as_json)
     if data is not None:
         if images:

@@ -12,9 +12,10 @@ from gralis.cli.output import OutputFolder, write_report
 from gralis.cli.printing import print_explanation, to_json
 from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
+from gralis.targets import parse
 from gralis.text import explain, explain_generation
 
-__all__ = ["explain_prompt", "explain_words"]
+__all__ = ["explain_prompt", "explain_words", "pair_of", "text_options"]
 
 
 def explain_words(
@@ -27,10 +28,10 @@ def explain_words(
     as_json: bool,
 ) -> int:
     """Explain what a classifier says of a text, by words or larger parts."""
-    model, tokenizer = _pair(pair)
-    chosen: Any = int(target) if target is not None and target.lstrip("-").isdigit() else target
-    explanation = explain(model, tokenizer, text, target=chosen, features=features, **options)
+    model, tokenizer = pair_of(pair, "--text needs")
+    explanation = explain(model, tokenizer, text, target=_target(model, target), features=features, **options)
     assert isinstance(explanation, Explanation)
+    named = f"{explanation.provenance['target']}{', the largest' if target is None else ''}"
     files = []
     if folder is not None:
         stem = folder.stem("text")
@@ -39,7 +40,7 @@ def explain_words(
     if as_json:
         print(to_json({"input": text, "files": list(map(str, files)), **explanation.to_dict()}), flush=True)
     else:
-        print_explanation(explanation, text, f"output {target}" if target is not None else "the output")
+        print_explanation(explanation, text, named)
         _written(files)
     return NOT_REACHED if explanation.reached is False else DONE
 
@@ -48,18 +49,21 @@ def explain_prompt(
     pair: object,
     prompt: Path,
     answer: str | None,
+    alternative: str | None,
     features: str | None,
     options: Mapping[str, Any],
     folder: OutputFolder | None,
     as_json: bool,
 ) -> int:
     """Explain what a model writes after the prompt in a file, token by token."""
-    model, tokenizer = _pair(pair)
+    model, tokenizer = pair_of(pair, "--prompt needs")
     try:
         text = prompt.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise GralisError(f"The file {prompt} of --prompt cannot be read as text: {error}.") from error
-    generation = explain_generation(model, tokenizer, text, answer, features=features, **options)
+    generation = explain_generation(
+        model, tokenizer, text, answer, alternative=alternative, features=features, **options
+    )
     files = []
     if folder is not None:
         stem = folder.stem(prompt.name)
@@ -81,13 +85,30 @@ def explain_prompt(
     return DONE
 
 
-def _pair(made: object) -> tuple[Any, Any]:
+def text_options(
+    parameters: Mapping[str, Any], baseline: str | None, unused: Mapping[str, object], door: str
+) -> dict[str, Any]:
+    """The options of a text: those that were given, and what an absent word is. What has no meaning is refused."""
+    for option, value in unused.items():
+        if value is not None:
+            raise GralisError(f"{option} has no meaning together with {door}; leave it out.")
+    absent: str | int = "auto" if baseline is None else int(baseline) if baseline.isdigit() else baseline
+    return {**{name: value for name, value in parameters.items() if value is not None}, "absent": absent}
+
+
+def pair_of(made: object, who: str) -> tuple[Any, Any]:
     """What the factory of --model made: a model with its tokenizer."""
     if isinstance(made, tuple) and len(made) == 2:
         return made
-    raise GralisError(
-        f"--text and --prompt need a factory that returns (model, tokenizer); --model made a {type(made).__name__}."
-    )
+    raise GralisError(f"{who} a factory that returns (model, tokenizer); --model made a {type(made).__name__}.")
+
+
+def _target(model: Any, target: str | None) -> Any:
+    """A label of the model, what `parse` reads, or by default the class with the largest output."""
+    labels = getattr(getattr(model, "config", None), "label2id", None) or {}
+    if target is None:
+        return "predicted"
+    return target if target in labels or target.isidentifier() else parse(target)
 
 
 def _written(files: list[Path]) -> None:

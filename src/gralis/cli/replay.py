@@ -7,25 +7,29 @@ from typing import Annotated
 
 import typer
 
+from gralis import text
 from gralis.api.replay import replay as replay_explanation
 from gralis.cli.exit_codes import DONE, NO
+from gralis.cli.explain_text import pair_of
 from gralis.cli.messages import one_line
 from gralis.cli.model import load_model
 from gralis.cli.options import AllowPickle, Config, Debug, Json, ModelName, Quiet, Weights
 from gralis.cli.printing import to_json
 from gralis.files.archive import load
+from gralis.text.generation import is_saved
 
 __all__ = ["EXAMPLES", "replay"]
 
 EXAMPLES = (
     ("does the model still give these numbers?", "gralis replay why.gralis --model net.py:build"),
+    ("a prompt and its answer", "gralis replay why.zip --model net.py:writer"),
     ("the verdict as JSON", "gralis replay why.gralis --model net.py:build --json"),
 )
 
 
 def replay(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A saved explanation or report: .gralis, .html or .json.")
+        Path, typer.Argument(metavar="FILE", help="A saved explanation or report: .gralis, .html, .json, or .zip.")
     ],
     model: ModelName,
     weights: Weights = None,
@@ -40,12 +44,14 @@ def replay(
     debug: Debug = False,
 ) -> int:
     """Compute a saved explanation again with this model. The exit code is 1 if a number or a hash differs."""
-    result = replay_explanation(
-        load(file),
-        load_model(model, weights, allow_pickle=allow_pickle),
-        target="saved" if target is None else target,
-        tolerance=tolerance,
-        progress=False if quiet else None,
-    )
+    made = load_model(model, weights, allow_pickle=allow_pickle)
+    wanted = "saved" if target is None else target
+    progress = False if quiet else None
+    saved = text.load(file) if is_saved(file) else load(file)
+    if isinstance(saved, text.Generation) or "text" in saved.provenance:
+        network, tokenizer = pair_of(made, "A text needs")
+        result = text.replay(saved, network, tokenizer, target=wanted, tolerance=tolerance, progress=progress)
+    else:
+        result = replay_explanation(saved, made, target=wanted, tolerance=tolerance, progress=progress)
     print(to_json({"file": str(file), **result.to_dict()}) if as_json else one_line(repr(result)))
     return DONE if result.same else NO

@@ -95,21 +95,29 @@ class Run(ExpectedRun):
             rows.keep(self._evaluator.evaluate(census, values=True))
         return self._collected(rows, stage, 0)
 
-    def again(self, before: Explanation) -> Explanation:
-        """The explanation from the same rays, evaluated with the model of this run and read in the same way."""
-        rows = before.ledger.require_rows("Evaluating the same rays again")
+    def again(self, before: Sequence[Explanation]) -> tuple[Explanation, ...]:
+        """The explanations from the same rays, evaluated with the model of this run and read in the same way.
+
+        There is one for each question of this run, and all of them share their rays.
+        """
+        rows = before[0].ledger.require_rows("Evaluating the same rays again")
         with self._evaluator.session():
-            (f_x,), (f_baselines,) = self._evaluator.endpoints()
-            (ledger,) = self._evaluator.again(rows, self.orders(rows.replicate))
-        return replace(
-            before,
-            estimate=before.design.estimate(ledger),
-            ledger=ledger,
-            f_x=float(f_x),
-            f_baselines=f_baselines,
-            cost=replace(self._evaluator.cost),
-            provenance={**before.provenance, "hashes": self._fingerprints[0]},
-            _continue=None,
+            f_x, f_baselines = self._evaluator.endpoints()
+            ledgers = self._evaluator.again(rows, self.orders(rows.replicate))
+        cost = self._evaluator.cost.of_one(self._evaluator.questions, self._evaluator.cost.seconds)
+        read = estimates(ledgers, [each.design for each in before])
+        return tuple(
+            replace(
+                each,
+                estimate=read[k],
+                ledger=ledgers[k],
+                f_x=float(f_x[k]),
+                f_baselines=f_baselines[k],
+                cost=cost,
+                provenance={**each.provenance, "hashes": self._fingerprints[0]},
+                _continue=None,
+            )
+            for k, each in enumerate(before)
         )
 
     def extend(self, before: Sequence[Explanation], schedule: Schedule, budget: int) -> tuple[Explanation, ...]:

@@ -8,6 +8,7 @@ from gralis.text.explain_text import explain
 from gralis.text.generation import Generation, load
 from gralis.text.prompt import Prompt, conversation, fill
 from gralis.text.remote_model import RemoteModel, remote
+from gralis.text.replay_text import replay
 from gralis.text.spans import Span, split
 from gralis.text.token_matrix import TokenMatrix
 
@@ -23,5 +24,6 @@ __all__ = [
     "fill",
     "load",
     "remote",
+    "replay",
     "split",
 ]

@@ -21,7 +21,7 @@ from gralis.text.prompt import Prompt
 from gralis.text.spans import GRAINS, Span, checked_spans, split, within
 from gralis.text.token_matrix import TokenMatrix
 
-__all__ = ["Deeper", "Generation", "drill_budget", "load"]
+__all__ = ["Deeper", "Generation", "drill_budget", "is_saved", "load"]
 
 #: Explains the same answer with other spans: (spans, the generation that knows some values, budget).
 Deeper = Callable[[tuple[Span, ...], "Generation", int | None], "Generation"]
@@ -255,6 +255,15 @@ class Generation(ExplainedAnswer):
         whole = TokenMatrix(("whole answer", *self.tokens), self.names, (total.estimate, *self.estimates))
         lines += whole._table()
         return "\n".join([*lines, *(f"doubt: {sentence}" for sentence in self.doubts)])
+
+
+def is_saved(path: str | Path) -> bool:
+    """Whether a file is one that `Generation.save` wrote, by the names of its parts."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "generation.json" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
 
 
 def load(path: str | Path) -> Generation:
