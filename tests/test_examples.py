@@ -103,19 +103,58 @@ def template_classifier(result: Any) -> None:
     assert worst < 0.15  # the weights lie between -1.5 and 2
 
 
+def speech(e: Any) -> None:
+    """The voice sounds from 0.8 to 1.3 s and a bell from 0.2 to 0.4 s; only the voice is speech."""
+    voice = [f"{a}-{b} s" for a, b in (("0.8", "0.9"), ("0.9", "1"), ("1", "1.1"), ("1.1", "1.2"), ("1.2", "1.3"))]
+    assert {name for name, _, _ in e.top(5)} == set(voice)
+    shapley, places = e.shapley(), [list(e.names).index(name) for name in voice]
+    assert (shapley.interval()[places, 0] > 0).all()
+    others = np.delete(shapley.values, places)
+    assert np.abs(others).max() < shapley.values[places].min()
+    assert shapley.values[places].sum() > 0.9 * e.delta
+    assert e.f_x > 0.3 > 0.1 > e.f_baseline
+
+
+def spanish_reviews(e: Any) -> None:
+    """The network by its formula, in NumPy, from the embeddings that were explained; and three opinions."""
+    import h5py
+
+    with h5py.File(next(Path(p) for p in _files("sentiment_analysis_spanish")) / "saved_model" / "model.h5") as file:
+        kernel, bias = (np.array(file[f"conv1d_1/conv1d_1/{part}:0"]) for part in ("kernel", "bias"))
+        weight, offset = (np.array(file[f"dense_1/dense_1/{part}:0"]) for part in ("kernel", "bias"))
+    x = e.endpoints.x[0]
+    windows = np.stack([x[k : k + 498] for k in range(3)], axis=1)  # (places, 3, 20)
+    pooled = np.maximum(np.einsum("pkd,kdf->pf", windows, kernel) + bias, 0).max(0)
+    assert e.f_x == pytest.approx(float(pooled @ weight[:, 0] + offset[0]), abs=1e-3)
+    between = dict(zip(e.names, e.interval(), strict=True))
+    assert between["aburrida"][1] < 0 < min(between["maravillosa"][0], between["excelentes"][0])
+    assert e.values[-1] == 0  # padding stays what it is
+
+
+def _files(package: str) -> Any:
+    spec = importlib.util.find_spec(package)
+    assert spec
+    return spec.submodule_search_locations
+
+
+#: What an example needs beyond what gralis and its extras bring.
+NEEDS = {
+    "text": "transformers", "planted_rule": "transformers", "template_classifier": "transformers",
+    "speech": "silero_vad", "spanish_reviews": "sentiment_analysis_spanish",
+}  # fmt: skip
 CLAIMS = {
     f.__name__: f
     for f in (
         text, tabular, one_hot, missing_values, volume, segmentation_output, detection_output, layers, black_box,
-        planted_rule, template_classifier,
+        planted_rule, template_classifier, speech, spanish_reviews,
     )
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
 def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if name in ("text", "planted_rule", "template_classifier"):
-        pytest.importorskip("transformers")
+    if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
+        pytest.skip(f"could not import {NEEDS[name]!r}")
     CLAIMS[name](run(name))  # an example without a claim fails here
     printed = capsys.readouterr().out
     assert re.search(r"F\(x\)|phi|weights", printed)
