@@ -92,3 +92,19 @@ def network(family: str, n_labels: int = 3) -> nn.Module:
         for parameter in made.parameters():  # larger weights than at the start of training, so that something happens
             parameter.data.mul_(8.0) if parameter.ndim > 1 else None
     return made.eval()
+
+
+def vision(registers: int) -> nn.Module:
+    """A small vision transformer for pictures of 16 x 24 pixels in patches of 8: 2 x 3 patches."""
+    import transformers
+
+    small = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
+    sizes = {**small, "image_size": (16, 24), "patch_size": 8, "num_labels": 4}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        if registers:
+            config = transformers.Dinov2WithRegistersConfig(
+                **{**sizes, "image_size": 24}, num_register_tokens=registers, mlp_ratio=2
+            )
+            return transformers.Dinov2WithRegistersForImageClassification(config).eval()  # type: ignore[no-any-return]
+        return transformers.ViTForImageClassification(transformers.ViTConfig(**sizes)).eval()  # type: ignore[no-any-return]

@@ -5,26 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-import transformers
 
 import gralis
 from gralis.features import channels, grid, heads
-from text_models import network, tokenizer
-
-SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
-
-
-def vision(registers: int) -> torch.nn.Module:
-    """A small vision transformer for pictures of 16 x 24 pixels in patches of 8: 2 x 3 patches."""
-    sizes = {**SMALL, "image_size": (16, 24), "patch_size": 8, "num_labels": 4}
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        if registers:
-            config = transformers.Dinov2WithRegistersConfig(
-                **{**sizes, "image_size": 24}, num_register_tokens=registers, mlp_ratio=2
-            )
-            return transformers.Dinov2WithRegistersForImageClassification(config).eval()
-        return transformers.ViTForImageClassification(transformers.ViTConfig(**sizes)).eval()
+from text_models import network, tokenizer, vision
 
 
 @pytest.mark.parametrize(

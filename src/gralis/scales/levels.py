@@ -13,6 +13,7 @@ from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
 from gralis.features import Features, coordinates, grid, slic
 from gralis.features.overlap import carried
+from gralis.features.transformer import picture_tokens
 from gralis.models.layer import activation_shape
 from gralis.results.explanation import Explanation
 
@@ -62,8 +63,9 @@ class Level:
             return self.known
         features = self.features
         if self.layer is not None and features is None:
-            shape = activation_shape(model, self.layer, x)
-            features = _of_layer(_name(self.layer), shape, tuple(getattr(x, "shape", ())))
+            shape, of_x = activation_shape(model, self.layer, x), tuple(getattr(x, "shape", ()))
+            placed = picture_tokens(getattr(model, "config", None), shape, of_x)  # of a vision transformer
+            features = placed or _of_layer(_name(self.layer), shape, of_x)
         explanation: Explanation = explain(model, x, features=features, layer=self.layer, **options)
         return explanation
 
