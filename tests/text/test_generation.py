@@ -276,6 +276,26 @@ def test_the_page_has_every_token_and_escapes_the_prompt(tmp_path: Path) -> None
     assert figure.axes[0].images[0].get_array().shape == (2, 2)
 
 
+def test_whole_lines_are_blocks_with_their_names_and_words_are_not(tmp_path: Path) -> None:
+    model, tok = network("gpt2"), tokenizer(bos=False)
+    slots = {"p": ["Paris is red .", "Lyon is blue ."]}
+    g = explain_generation(
+        model, tok, fill("{p}\n\nquestion : who ?", slots, separator="\n\n"), " key", alternative=" word"
+    )
+    page = g.report(tmp_path / "why.html").read_text(encoding="utf-8")
+    first = page[page.index('id="p0"') : page.index('id="p1"')]
+    marks = re.findall(r'<mark class="([^"]*)"[^>]*>(.*?)</mark>', first)
+    assert [kind.split()[0] for kind, _ in marks] == ["block", "block"]
+    assert all(f"<span>{name}</span>" in inside for name, (_, inside) in zip(g.names, marks, strict=True))
+    assert "<h3>whole answer</h3>" in first
+    assert "log-probability of the answer minus that of &#x27;word&#x27;" in page
+    assert g.exact
+    assert "no error above rounding" in first
+    words = g.drill(0, into="words").report(tmp_path / "words.html").read_text(encoding="utf-8")
+    kinds = re.findall(r'<mark class="([^"]*)"', words[words.index('id="p0"') : words.index('id="p1"')])
+    assert ["block" in kind for kind in kinds] == [False] * 4 + [True]
+
+
 SENTENCES: list[tuple[dict[str, Any], str]] = [
     ({"prompt": ""}, "The 'prompt' parameter of text.explain_generation must be a text with at least one word"),
     ({"prompt": "the film " * 60}, "context window of this GPT2LMHeadModel holds 96"),

@@ -15,6 +15,7 @@ from gralis.errors import GralisError
 from gralis.report.html_page import page_style
 from gralis.results.explanation import Explanation
 from gralis.text.explained_answer import ExplainedAnswer
+from gralis.text.token_matrix import visible
 from gralis.views.html_parts import document, figures, html_table, number
 from gralis.views.tokens import INK, colours, pieces
 
@@ -33,11 +34,15 @@ _STYLE = f"""
 .prompt {{ white-space: pre-wrap; overflow-wrap: anywhere; padding: 16px 20px; line-height: 1.75; }}
 .prompt {{ max-height: 70vh; overflow: auto; }}
 .prompt mark {{ color: {INK}; border-radius: 3px; padding: 1px 2px; }}
-.prompt mark.block {{ display: inline-block; width: 100%; padding: 8px 12px; margin: 2px 0; }}
+.prompt mark.block {{ display: block; padding: 6px 12px 8px; margin: 6px 0; }}
+.prompt mark.block small {{ display: flex; justify-content: space-between; gap: 16px; font-size: 12px; opacity: .75; }}
+.prompt + .scroll, .prompt + table {{ margin-top: 14px; }}
 .prompt mark.block {{ border-left: 4px solid var(--line); }}
 .prompt mark.sure {{ text-decoration: underline; text-decoration-thickness: 1.5px; text-underline-offset: 3px; }}
 .prompt mark.block.sure {{ text-decoration: none; border-left-color: {INK}; }}
-.matrix td {{ color: {INK}; text-align: right; font-variant-numeric: tabular-nums; }}
+.matrix td {{ color: {INK}; text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
+.matrix thead th {{ text-align: right; white-space: nowrap; max-width: 150px; }}
+.matrix thead th {{ overflow: hidden; text-overflow: ellipsis; }}
 .matrix td.sure {{ font-weight: 700; }}
 .matrix th:first-child {{ position: sticky; left: 0; background: var(--paper); text-align: left; white-space: pre; }}
 """
@@ -60,7 +65,7 @@ def page(generation: ExplainedAnswer, title: str | None = None) -> str:
         for k in range(len(rows))
     )
     labels = "".join(
-        f'<label for="t{k}" title="{escape(_score(e))}">{escape(name)}</label>'
+        f'<label for="t{k}" title="{escape(_score(e))}">{escape(visible(name))}</label>'
         for k, (name, e) in enumerate(zip(titles, rows, strict=True))
     )
     panels = "".join(
@@ -77,7 +82,7 @@ def page(generation: ExplainedAnswer, title: str | None = None) -> str:
     facts = {
         "tokens": str(len(g.tokens)),
         "features": str(len(g.names)),
-        f"{_score_name(g)} of the answer": number(g.total.f_x, 4),
+        _score_name(g, "the answer"): number(g.total.f_x, 4),
         "without the features": number(g.total.f_baseline, 4),
         "forwards": str(g.cost.n_forwards),
     }
@@ -101,7 +106,7 @@ def snippet(generation: ExplainedAnswer) -> str:
         escape(part)
         if i is None
         else f'<span style="background:{shades[i]};color:{INK};{_line(sure[i])}" '
-        f'title="{escape(_cell(g.names[i], matrix[0, i], half[0, i]))}">{escape(part)}</span>'
+        f'title="{escape(_cell(g.names[i], matrix[0, i], half[0, i], g.total.exact))}">{escape(part)}</span>'
         for i, part in pieces(g.total.features)
     )
     largest = float(np.abs(matrix[1:]).max(initial=0.0))
@@ -115,33 +120,56 @@ def snippet(generation: ExplainedAnswer) -> str:
 def _panel(g: ExplainedAnswer, name: str, e: Explanation, values: Array, half: Array, largest: float | None) -> str:
     """The prompt in the colours of one token, and its numbers."""
     shades, sure = _shades(values, largest), _sure(values, half)
+    parts = pieces(e.features)
+    blocks = _blocks(e, parts)
     shown = []
-    for i, part in pieces(e.features):
-        if i is None:
-            shown.append(escape(part))
+    for place, (i, part) in enumerate(parts):
+        if i is None:  # the blank lines around blocks are their margins
+            beside = (blocks[near] for near in (place - 1, place + 1) if 0 <= near < len(blocks))
+            shown.append("" if any(beside) and not part.strip() else escape(_trimmed(part, blocks, place)))
             continue
-        block = len(part) >= _BLOCK or "\n" in part or e.features.meta.get("grain") == "passages"
-        kind = " ".join(word for word, is_so in (("block", block), ("sure", sure[i])) if is_so)
-        title = escape(_cell(g.names[i], values[i], half[i]))
-        shown.append(f'<mark class="{kind}" style="background:{shades[i]}" title="{title}">{escape(part)}</mark>')
+        title = _cell(g.names[i], values[i], half[i], e.exact)
+        kind = " ".join(word for word, is_so in (("block", blocks[place]), ("sure", sure[i])) if is_so)
+        label = f"<small><span>{escape(g.names[i])}</span><span>{number(float(values[i]), 3)}</span></small>"
+        inside = f"{label if blocks[place] else ''}{escape(part)}"
+        shown.append(f'<mark class="{kind}" style="background:{shades[i]}" title="{escape(title)}">{inside}</mark>')
     order = np.argsort(-np.abs(values), kind="stable")[:12]
-    lines = [(g.names[i], float(values[i]), _error(half[i]), "yes" if sure[i] else "no") for i in order]
+    lines = [(g.names[i], float(values[i]), _error(half[i], e.exact), "yes" if sure[i] else "no") for i in order]
     table = html_table(["feature", "contribution", "±", "away from 0"], lines)
-    about = f'<h3>{escape(name)}</h3><p class="about">{escape(_score(e))}</p>'
+    about = f'<h3>{escape(visible(name))}</h3><p class="about">{escape(_score(e))}</p>'
     return f'{about}<div class="prompt card">{"".join(shown)}</div>{table}'
 
 
+def _blocks(e: Explanation, parts: Sequence[tuple[int | None, str]]) -> list[bool]:
+    """Which parts stand as blocks of their own: passages, long ones, and those that fill whole lines of the prompt."""
+    found = []
+    for place, (i, part) in enumerate(parts):
+        before, after = (parts[near][1] if 0 <= near < len(parts) else "\n" for near in (place - 1, place + 1))
+        lines = before.rstrip(" ").endswith("\n") and after.lstrip(" ").startswith("\n") and len(part.split()) > 1
+        large = len(part) >= _BLOCK or "\n" in part or e.features.meta.get("grain") == "passages"
+        found.append(i is not None and (large or lines))
+    return found
+
+
+def _trimmed(part: str, blocks: Sequence[bool], place: int) -> str:
+    """Fixed text without the line breaks that separate it from the blocks beside it."""
+    part = part.lstrip("\n") if place and blocks[place - 1] else part
+    return part.rstrip("\n") if place + 1 < len(blocks) and blocks[place + 1] else part
+
+
 def _matrix(g: ExplainedAnswer, matrix: Array, half: Array, largest: float) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in g.names)
+    head = "".join(f'<th title="{escape(name)}">{escape(name)}</th>' for name in g.names)
+    exact = [g.total.exact, *(e.exact for e in g.each)]
     lines = []
     for k, name in enumerate(["whole answer", *g.tokens]):
         shades, sure = _shades(matrix[k], largest if k else None), _sure(matrix[k], half[k])
         cells = "".join(
             f'<td{" class=sure" if sure[i] else ""} style="background:{shades[i]};color:{INK}" '
-            f'title="{escape(_cell(g.names[i], matrix[k, i], half[k, i]))}">{number(float(matrix[k, i]), 2)}</td>'
+            f'title="{escape(_cell(g.names[i], matrix[k, i], half[k, i], exact[k]))}">'
+            f"{number(float(matrix[k, i]), 2)}</td>"
             for i in range(len(g.names))
         )
-        lines.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
+        lines.append(f'<tr><th style="text-align:left">{escape(visible(name))}</th>{cells}</tr>')
     return (
         f'<div class="scroll"><table class="matrix"><thead><tr><th></th>{head}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
@@ -156,15 +184,15 @@ def _summary(g: ExplainedAnswer) -> str:
     verb = "raised" if values[best] > 0 else "lowered"
     return (
         f"<p>The answer: <b>{escape(g.answer.strip())}</b></p><p>Most of all, <b>{escape(g.names[best])}</b> "
-        f"{verb} the {escape(_score_name(g))} of this answer, by {number(abs(float(values[best])))}; {sure}.</p>"
+        f"{verb} the {escape(_score_name(g, 'this answer'))}, by {number(abs(float(values[best])))}; {sure}.</p>"
     )
 
 
 def _about(g: ExplainedAnswer) -> str:
     return (
-        f'<p class="about">{escape(g.method)} in {escape(_score_name(g))}. Red raises, blue lowers. Bold numbers, '
-        f"underlined words and blocks with a dark edge have intervals that exclude zero; the intervals of all "
-        f"tokens hold together at {_LEVEL:.0%}.</p>"
+        f'<p class="about">{escape(g.method)} of the {escape(_score_name(g, "tokens"))}. Red raises, blue lowers. '
+        f"Bold numbers, underlined words and blocks with a dark edge have intervals that exclude zero; the intervals "
+        f"of all tokens hold together at {_LEVEL:.0%}.{' Exact: no error above rounding.' if g.exact else ''}</p>"
     )
 
 
@@ -186,8 +214,10 @@ def _sure(values: Array, half: Array) -> Sequence[bool]:
     return [bool(each) for each in np.abs(values) > np.where(np.isfinite(half), half, np.inf)]
 
 
-def _score_name(g: ExplainedAnswer) -> str:
-    return g.score.replace("logprob", "log-probability")
+def _score_name(g: ExplainedAnswer, what: str) -> str:
+    """What was explained, in words: the score of the answer, perhaps minus that of an alternative."""
+    score, _, other = g.score.replace("logprob", "log-probability").partition(" against ")
+    return f"{score} of {what}" + (f" minus that of {other}" if other else "")
 
 
 def _line(sure: bool) -> str:
@@ -198,9 +228,9 @@ def _score(e: Explanation) -> str:
     return f"{e.f_x:.4g} with the whole prompt, {e.f_baseline:.4g} without its features"
 
 
-def _cell(name: str, value: float, half: float) -> str:
-    return f"{name}: {value:.3g} ± {_error(half)}"
+def _cell(name: str, value: float, half: float, exact: bool) -> str:
+    return f"{name}: {value:.3g} {'(no error above rounding)' if exact else f'± {_error(half, exact)}'}"
 
 
-def _error(half: float) -> str:
-    return "unknown" if not np.isfinite(half) else f"{half:.2g}"
+def _error(half: float, exact: bool) -> str:
+    return "exact" if exact else "unknown" if not np.isfinite(half) else f"{half:.2g}"

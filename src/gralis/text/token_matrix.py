@@ -14,7 +14,7 @@ from gralis.estimators import Estimate
 from gralis.results.result import Result
 from gralis.results.tables import error_text
 
-__all__ = ["TokenMatrix"]
+__all__ = ["TokenMatrix", "visible"]
 
 _MOST_TOKENS, _MOST_FEATURES = 60, 8
 
@@ -100,11 +100,11 @@ class TokenMatrix(Result):
             [f"{values[row, i]:.3g} +- {error_text(half[row, i])}" for i in order] for row in range(len(self.tokens))
         ][:_MOST_TOKENS]
         widths = [max(len(head), *(len(row[k]) for row in cells)) for k, head in enumerate(heads)]
-        first = max(5, *(len(_visible(token)) for token in self.tokens[:_MOST_TOKENS]))
+        first = max(5, *(len(visible(token)) for token in self.tokens[:_MOST_TOKENS]))
         lines = [f"{'token':<{first}}  " + "  ".join(f"{h:>{w}}" for h, w in zip(heads, widths, strict=True))]
         for token, row in zip(self.tokens, cells, strict=False):
             lines.append(
-                f"{_visible(token):<{first}}  " + "  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True))
+                f"{visible(token):<{first}}  " + "  ".join(f"{c:>{w}}" for c, w in zip(row, widths, strict=True))
             )
         if len(self.tokens) > _MOST_TOKENS:
             lines.append(f"({len(self.tokens) - _MOST_TOKENS} more tokens)")
@@ -113,7 +113,8 @@ class TokenMatrix(Result):
         return [line.rstrip() for line in lines]
 
 
-def _visible(token: str) -> str:
+def visible(token: str) -> str:
+    """A token that can be seen: line breaks, tabs and blanks have signs."""
     return token.strip(" ").replace("\n", "⏎").replace("\t", "⇥") or "␣"
 
 
