@@ -80,6 +80,8 @@ def test_the_cost_is_known_before_anything_is_paid() -> None:
     with pytest.raises(BudgetError, match=r"asks the API for 15 new prompts, which costs 0\.3, and max_calls is 10"):
         explain_generation(remote(api, max_calls=10, price=0.02), None, PROMPT, " yes sir")
     assert len(api.prompts) == 1  # the whole prompt, which says how many tokens there are
+    with pytest.raises(BudgetError, match="only the whole prompt was paid for so far"):
+        explain_generation(remote(api, max_calls=0, price=0.02), None, PROMPT, " yes sir")
 
 
 def test_drill_asks_only_for_what_is_new() -> None:

@@ -58,7 +58,8 @@ def remote(
     wait : float, default=1.0
         The seconds before the second try; each further wait is twice as long.
     max_calls : int, optional
-        Refuse a run that needs more new prompts than this, before anything is paid.
+        Refuse a run that needs more new prompts than this, before anything but the whole prompt is paid for. The error
+        says how many are needed and what they cost, so 0 asks for the estimate alone.
     price : float, default=0.0
         What one prompt costs, in any currency, for the estimate.
     sleep : callable, default=time.sleep
@@ -151,8 +152,8 @@ class RemoteModel:
         if self.max_calls is not None and n_new > self.max_calls:
             cost = f", which costs {n_new * self.price:.4g}" if self.price else ""
             raise BudgetError(
-                f"This run asks the API for {n_new} new prompts{cost}, and max_calls is {self.max_calls}; nothing was "
-                f"paid yet. Take a smaller budget or coarser features, or allow more calls."
+                f"This run asks the API for {n_new} new prompts{cost}, and max_calls is {self.max_calls}; only the "
+                f"whole prompt was paid for so far. Take a smaller budget or coarser features, or allow more calls."
             )
 
     def _tried(self, prompts: list[str], continuation: str) -> list[Reply]:
