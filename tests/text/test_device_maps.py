@@ -117,3 +117,6 @@ def test_the_device_is_where_a_part_computes_and_weights_without_a_home_are_refu
     module._hf_hook = SimpleNamespace(execution_device="cpu", weights_map=weights)  # type: ignore[assignment]
     assert is_loaded(module)
     assert dict(state_of(module)) == {"bias": weights["bias"], "weight": weights["weight"]}
+    reverse = Reversed(5)
+    reverse.body.to("meta")._hf_hook = SimpleNamespace(execution_device="cuda:1", weights_map={})  # type: ignore[assignment]
+    assert input_device(reverse) == torch.device("cpu")  # that of the embeddings, though the body comes first

@@ -46,7 +46,7 @@ def test_a_generation_is_computed_again_from_its_file(family: str, options: dict
     assert same.n_numbers == 3 * (len(g.names) + 2)  # the whole answer and two tokens, with both ends of each
     other = replay(g, changed(network(family)), tok)
     assert other.hashes[-1] == "model"
-    assert other.differences
+    assert any(difference.name.startswith("phi") for difference in other.differences)
     assert max(abs(d.now - d.then) for d in other.differences) == pytest.approx(other.largest)
 
 
