@@ -147,16 +147,14 @@ def test_differences_that_are_too_few_are_a_doubt_of_the_endpoint_form():
 
 
 def test_a_single_node_that_makes_the_error_of_all_rays_is_a_doubt():
-    """A step so steep that eight nodes on a ray of seven features hit it on a few rays only."""
-    weights = torch.tensor(np.random.default_rng(2).uniform(0.2, 1.8, 7))
-    found = [
-        gralis.explain(
-            lambda z: torch.sigmoid(400 * (z @ weights - 0.45 * weights.sum())),
-            torch.ones(7, dtype=torch.float64),
-            seed=seed,
-        )
-        for seed in range(6)
-    ]
+    """Two steps in different directions, so steep that eight nodes on a ray of seven features hit them on few rays."""
+    weights = torch.tensor(np.random.default_rng(2).uniform(0.2, 1.8, (7, 2)))
+    weights[:4, 1] *= -1
+
+    def steps(z: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(400 * (z @ weights - 0.45 * weights.sum(0))).sum(1)
+
+    found = [gralis.explain(steps, torch.ones(7, dtype=torch.float64), seed=seed) for seed in range(6)]
     few = [e for e in found if e.estimate.carriers[e.estimate.sampling_error.argmax()] < 2]
     assert few
     assert all(any("A single node makes" in sentence for sentence in e.doubts) for e in few)

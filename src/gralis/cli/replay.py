@@ -22,7 +22,6 @@ __all__ = ["EXAMPLES", "replay"]
 
 EXAMPLES = (
     ("does the model still give these numbers?", "gralis replay why.gralis --model net.py:build"),
-    ("a prompt and its answer", "gralis replay why.zip --model net.py:writer"),
     ("the verdict as JSON", "gralis replay why.gralis --model net.py:build --json"),
 )
 
