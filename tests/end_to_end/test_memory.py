@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -75,3 +76,14 @@ def test_the_memory_is_told_beforehand():
 
     told = gralis.cost(heavy, spread(9), budget=300, batch_size=16)
     assert 60_000_000 < told.bytes < 110_000_000  # 16 rows of 4 MB, and the ledger
+
+
+def test_a_slow_model_is_told_with_the_batches_that_a_run_begins_with():
+    """The measurement has time for two rows at once; the run begins with eight, and then tries sixteen."""
+
+    def slow(z: torch.Tensor) -> torch.Tensor:
+        time.sleep(0.4 * len(z))
+        return smooth(z) + 0.0 * torch.zeros(len(z), 500_000, dtype=torch.float64)[:, 0].to(z.dtype)
+
+    told = gralis.cost(slow, spread(9), budget=300)
+    assert 60_000_000 < told.bytes < 75_000_000  # sixteen rows of 4 MB, and the ledger

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 
 import numpy as np
@@ -14,7 +15,7 @@ from gralis import ModelError
 from gralis.canonical import gradcam_lin, integrated_gradients
 from gralis.evaluation.calls import ModelCalls
 from gralis.evaluation.evaluator import Evaluator
-from gralis.evaluation.memory import Weighing
+from gralis.evaluation.memory import Weighing, give_back, resident_memory
 from gralis.evaluation.point_sequences import GivenPoints
 from gralis.models import Model, OutputModel, Points
 from gralis.models.outputs import TargetedModel
@@ -157,6 +158,59 @@ def test_what_a_library_holds_outside_torch_is_weighed_too() -> None:
     calls.values(GivenPoints(POINTS.repeat(4, 1)))
     assert sizes[0] == 1
     assert 4 <= max(sizes) <= 10
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library of Linux")
+def test_freed_memory_is_given_back() -> None:
+    """Blocks of 100 kB, of which every tenth is still used: the C library keeps the others."""
+    blocks = [torch.ones(25_000) for _ in range(1000)]
+    used = blocks[::10]
+    full = resident_memory() or 0
+    del blocks
+    give_back()
+    assert full - (resident_memory() or 0) > 60_000_000
+    assert len(used) == 100
+
+
+def test_memory_that_a_batch_leaves_behind_is_given_back_before_it_counts_twice(monkeypatch) -> None:
+    """Every batch holds 16 MB and leaves 10 MB that are free: after nine of them, 100 MB would not be enough."""
+    held, returned = [10**9], []  # the first batch also shows what libraries set up once
+
+    class Leaving(Heavy):
+        def __call__(self, z: Tensor) -> Tensor:
+            held[0] += 10_000_000
+            return super().__call__(z)
+
+    def give() -> None:
+        returned.append(held[0])
+        held[0] = 10**9
+
+    for module in ("calls", "memory"):
+        monkeypatch.setattr(f"gralis.evaluation.{module}.resident_memory", lambda: held[0])
+    monkeypatch.setattr("gralis.evaluation.calls.give_back", give)
+    calls_of(Leaving(1_000_000), batch_size=1, max_memory=100_000_000).values(GivenPoints(POINTS))
+    assert returned
+    assert 10**9 + 80_000_000 < max(returned) <= 10**9 + 110_000_000
+    returned.clear()
+    calls_of(Leaving(1_000_000), batch_size=1).values(GivenPoints(POINTS))
+    assert not returned  # nothing is asked for, and nothing is done
+
+
+def test_without_a_limit_only_the_batch_itself_is_weighed(monkeypatch) -> None:
+    """The process grows by 50 MB before every batch, for another reason, and then by 1 MB for each row."""
+    held = [10**9]
+
+    def box(z: Tensor) -> Tensor:
+        held[0] += 1_000_000 * len(z)
+        return z.sum(1)
+
+    for module in ("calls", "memory"):
+        monkeypatch.setattr(f"gralis.evaluation.{module}.resident_memory", lambda: held[0])
+    calls = calls_of(box, batch_size=4, weigh=True)
+    for n_points in (1, 1, 4):
+        held[0] += 50_000_000
+        calls.values(GivenPoints(POINTS[:n_points]))
+    assert calls.forwards.bytes_per_point == 1_000_000
 
 
 def test_tensors_that_are_freed_make_room_again() -> None:

@@ -37,7 +37,8 @@ class CostEstimate(InNotebooks):
     n_rays, n_gradients, n_forwards : int
         The numbers of rays, gradients and forwards.
     bytes : int
-        The memory for the ledger and one batch, as it was measured.
+        The memory for the ledger and the largest batch that the run is expected to try. If the measurement had no time
+        to find the best batch, a run may go on to several times as much; `max_memory` limits it.
     seconds : float
         The time of the model, from batches of several sizes, and of the fits.
     certificate : Beforehand or None
@@ -138,7 +139,8 @@ def _estimate(run: Run, bound: tuple[Array, bool] | None, smoothness: Smoothness
         difference = abs(f_x[0] - run.problem.baselines.weights @ f_baselines[0]) if len(f_x) == 1 else np.nan
         promise = _promise(run, bound or (slope, True), smoothness, float(difference))
         certificate = _certificate(promise, schedule, work.n_points)
-    return CostEstimate(work.n_rays, n_gradients, work.n_forwards, kept + speed.bytes, seconds, certificate)
+    n_bytes = kept + speed.bytes(work.n_forwards, work.n_points)
+    return CostEstimate(work.n_rays, n_gradients, work.n_forwards, n_bytes, seconds, certificate)
 
 
 def _slope(evaluator: Evaluator, n: int) -> Array:

@@ -15,8 +15,12 @@ __all__ = ["BatchSizer", "Layout"]
 Layout = Literal["contiguous", "channels_last"]
 
 _FIRST_SIZE = 8
+_FIRST_WITHOUT_GRADIENTS = 256  # of a black box, for which a call usually costs more than its rows
+_SECONDS_FIRST = 1.0  # that it may take, by the time of F(x) and F(x')
 _LARGEST_SIZE = 8192
 _BRIEF_SECONDS = 0.02  # a batch that takes no longer is doubled at once
+#: If a batch of a black box takes no longer, or hardly longer than the one before, the next is eight times as large.
+_VERY_BRIEF_SECONDS, _NO_LONGER = 0.0025, 1.3
 _PART = 0.8  # of a memory limit is used, because looks at the memory of a process miss a part of it
 _GROWTH = 2  # a batch is at most this many times larger than one that was weighed
 _WEIGHINGS = 2  # of a single point: the first also pays for what a library sets up once
@@ -69,18 +73,26 @@ class BatchSizer:
     _weighed_size: int = 0
     _n_weighed: int = 0
     _n_batches: int = 0
+    _seconds_before: float = 0.0
+    _leaps: bool = False
 
     @classmethod
-    def start(cls, batch_size: int | None, layouts: tuple[Layout, ...]) -> BatchSizer:
-        """A fixed batch size keeps the first layout; None starts a search."""
+    def start(cls, batch_size: int | None, layouts: tuple[Layout, ...], gradients: bool = True) -> BatchSizer:
+        """A fixed batch size keeps the first layout; None starts a search, with more points if no gradients follow."""
         if batch_size is not None:
             return cls(batch_size, True, layouts, layout=layouts[0])
-        return cls(_FIRST_SIZE, False, layouts, _trial=(layouts[0], _FIRST_SIZE))
+        first = _FIRST_SIZE if gradients else _FIRST_WITHOUT_GRADIENTS
+        return cls(first, False, layouts, _trial=(layouts[0], first), _leaps=not gradients)
 
     def next(self) -> tuple[Layout, int]:
         """The layout and the size of the next batch."""
         layout, size = self._trial or (self.layout, self.size)
         return layout, max(1, min(size, self.limit, self.room))
+
+    @property
+    def searching(self) -> bool:
+        """Whether larger batches or other layouts are still to be tried."""
+        return self._trial is not None and not self.fixed
 
     def unweighed(self, n_points: int) -> bool:
         """Whether a batch of this size would tell more about the memory that points need."""
@@ -99,15 +111,22 @@ class BatchSizer:
         self._n_batches, self.largest = self._n_batches + 1, max(self.largest, n_points)
         if self._n_batches > 1 and (n_points == size or isnan(self.seconds_per_point)):
             self.seconds_per_point = seconds / n_points
+        before, self._seconds_before = self._seconds_before, seconds
         if seconds > self.most_seconds:
             self.limit = max(1, int(size * self.most_seconds / seconds))
-        if self.fixed or self._trial is None or n_points < size:
+        if self.fixed or self._trial is None:
+            return
+        if n_points < size:
+            if self._n_batches == 1:
+                suits = int(min(_SECONDS_FIRST, self.most_seconds) * n_points / max(seconds, 1e-9))
+                self._trial = (layout, max(min(_FIRST_SIZE, size), min(self._trial[1], suits)))
             return
         if size < self._trial[1] and self.room > size:  # the trial waits until its memory is known
             return
         if seconds < _BRIEF_SECONDS and 2 * size <= self._most:  # mostly the overhead of a call
             self.layout, self.size = layout, size
-            self._trial = (layout, 2 * size)
+            leaps = self._leaps and seconds < max(_VERY_BRIEF_SECONDS, _NO_LONGER * before)
+            self._trial = (layout, min((8 if leaps else 2) * size, self._most))
             return
         rates = self._rates.setdefault((layout, size), [])
         rates.append(n_points / max(seconds, 1e-9))

@@ -21,7 +21,7 @@ from gralis.evaluation import clock
 from gralis.evaluation.batching import BatchSizer, Layout
 from gralis.evaluation.clock import Stopwatch
 from gralis.evaluation.cost import Cost
-from gralis.evaluation.memory import Weighing, resident_memory, spare_memory
+from gralis.evaluation.memory import Weighing, give_back, resident_memory, spare_memory
 from gralis.evaluation.point_sequences import PointSequence
 from gralis.models.failures import report_failure
 from gralis.models.outputs import TargetedModel
@@ -78,7 +78,8 @@ class ModelCalls:
         module = getattr(model.model, "module", None)
         # Of the coarsest type in which values were returned. A module may compute more coarsely, and can say so.
         self.rounding = max(float(np.finfo(np.float64).eps), getattr(module, "rounding", None) or 0.0)
-        self.forwards, self.backwards = (BatchSizer.start(batch_size, layouts) for _ in range(2))
+        gradients = getattr(model.model, "differentiable", True)
+        self.forwards, self.backwards = (BatchSizer.start(batch_size, layouts, gradients) for _ in range(2))
         place = device or getattr(model.model, "device", None) or torch.device("cpu")
         self._on_cpu = place.type == "cpu"
         self._resident: int | None = None  # the memory of the process after the first batch
@@ -88,6 +89,8 @@ class ModelCalls:
         needs = getattr(module, "row_bytes", None) or (0, 0)
         for sizer, row_bytes in zip((self.forwards, self.backwards), needs, strict=True):
             needed = max(_COPIES * point_bytes, row_bytes)
+            if not gradients and not self._weighs:  # what a function holds outside torch cannot be weighed
+                sizer.bytes_per_point = self.cost.bytes_per_point = needed
             sizer.room = 1 if self._limited else max(1, int(self._max_memory // needed))
             if row_bytes:  # weighing sees only what the process grows by, and memory that it already holds is reused
                 sizer.limit = min(sizer.limit, max(1, int(self._max_memory // row_bytes)))
@@ -158,10 +161,11 @@ class ModelCalls:
 
     def _weighed(self, evaluate: Callable[[], list[Array]], sizer: BatchSizer, n_points: int) -> list[Array]:
         """Evaluate a batch. The memory that it holds limits later batches."""
+        self._make_room(n_points * sizer.bytes_per_point)
         first = sizer.bytes_per_point == 0
         if not (first or (self._weighs and sizer.unweighed(n_points))):
             return evaluate()
-        with Weighing(self._resident) as weighing:
+        with Weighing(self._memory_before()) as weighing:
             rows = evaluate()
         if self._weighs and self._on_cpu and self._resident is None:
             self._resident = resident_memory()  # what libraries set up once is there now
@@ -169,6 +173,24 @@ class ModelCalls:
         heaviest = max(self.forwards.bytes_per_point, self.backwards.bytes_per_point)
         self.cost.bytes_per_point = int(np.ceil(heaviest))
         return rows
+
+    def _memory_before(self) -> int | None:
+        """What the memory of a batch is compared with; None while libraries have not been set up.
+
+        A limit holds for all that was added since the set-up. Without a limit, only the batch itself is asked about,
+        and memory that was freed before but not given back is none of it.
+        """
+        if self._resident is None or self._limited:
+            return self._resident
+        give_back()
+        return resident_memory()
+
+    def _make_room(self, n_bytes: float) -> None:
+        """Give freed memory back to the system if a batch might exceed the limit together with it."""
+        if self._limited and self._resident is not None:
+            held = (resident_memory() or 0) - self._resident
+            if held + n_bytes > self._max_memory:
+                give_back()
 
     def _require_room(self, sizer: BatchSizer, n_points: int) -> None:
         """Refuse a limit that is below what one point takes, once that is certain."""

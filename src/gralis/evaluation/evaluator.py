@@ -113,6 +113,7 @@ class Evaluator:
 
     def endpoints(self) -> tuple[Array, Array]:
         """F(x) (n_questions,) and F(x') (n_questions, n_baselines); from then on v(full) and v(empty) are known."""
+        self._points.builder(self._calls.forwards.next()[0])  # before the first batch, whose memory is weighed
         pairs, n_inputs = np.arange(self.questions.n_pairs), self.questions.n_inputs
         full = np.ones((len(pairs), self.problem.n_features), dtype=bool)
         firsts = pairs[:: self.questions.n_baselines]  # x is the same for every baseline
@@ -148,11 +149,15 @@ class Evaluator:
         self._values.update(dict.fromkeys(self._keys(empty, np.arange(len(empty))), zeros))
         self._values.update(zip(self._keys(masks, pair), values, strict=True))
 
-    def evaluate(self, request: RayRequest, *, values: bool) -> tuple[Ledger, ...]:
-        """The ledger rows of a request for every question: gradients at its points, and v(T) if `values`."""
+    def evaluate(self, request: RayRequest, *, values: bool, remember: bool = True) -> tuple[Ledger, ...]:
+        """The ledger rows of a request for every question: gradients at its points, and v(T) if `values`.
+
+        Without `remember` coalitions are neither looked up nor remembered, except x and x' themselves.
+        """
         gradients = self.gradients(request)
         if values:
-            coalition_values = self.values(request.masks, request.baseline)
+            look = self.values if remember or not self._moves.all() else self._values_anew
+            coalition_values = look(request.masks, request.baseline)
         else:
             coalition_values = np.full((self.n_questions, request.n_rays), np.nan)
         return tuple(Ledger.record(request, *rows) for rows in zip(gradients, coalition_values, strict=True))
@@ -185,10 +190,9 @@ class Evaluator:
 
         Nothing is kept. Every question gets its points in order, in as many slices as there are batches.
         """
-        ray = np.repeat(np.arange(request.n_rays), request.nodes.shape[1])
-        node = np.ascontiguousarray(request.nodes, dtype=np.float64).ravel()
-        weight = np.asarray(request.weights).sum(1)
-        return self._gradient_batches(request.masks, request.baseline, request.order, ray, node, weight)
+        weight = np.nansum(request.weights, axis=1)
+        points = request.ray, request.by_point("nodes")
+        return self._gradient_batches(request.masks, request.baseline, request.order, *points, weight)
 
     def _gradient_batches(
         self,
@@ -233,6 +237,17 @@ class Evaluator:
     def values(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
         """v(T) = F(x_T) - F(x') of every row, (n_questions, n_rows), each distinct coalition evaluated once."""
         return self._values_in(np.asarray(masks).astype(np.uint8), baseline, remember=True)
+
+    def _values_anew(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
+        """v(T) of every row, (n_questions, n_rows), with one forward for each coalition but that of all features."""
+        everyone = masks.all(1)
+        values = np.empty((self.n_questions, len(masks)))
+        pair = self.questions.pairs(baseline[~everyone])
+        points = CoalitionPoints(self._points, pair, np.tile(masks[~everyone], (self.questions.n_inputs, 1)))
+        values[:, ~everyone] = self.questions.by_question(self._calls.values(points) - self._f_baseline[pair])
+        if everyone.any():
+            values[:, everyone] = self.values(masks[everyone], baseline[everyone])
+        return values
 
     def values_along(self, masks: Masks, baseline: int, nodes: Array) -> Array:
         """F - F(x') at these nodes of every ray, (n_questions, n_rays, n_nodes), by forwards."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import weakref
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-__all__ = ["Weighing", "resident_memory", "spare_memory"]
+__all__ = ["Weighing", "give_back", "resident_memory", "spare_memory"]
 
 _STATM = "/proc/self/statm"  # Linux only
 _BETWEEN_LOOKS = 0.0005  # seconds
@@ -115,12 +116,24 @@ class _ResidentMemory(threading.Thread):
 
 
 def resident_memory() -> int | None:
-    """The bytes that the process holds in memory now; None where the system does not say."""
+    """The bytes that the process itself has written and holds in memory now; None where the system does not say.
+
+    Pages of files, such as the code of a library that runs for the first time, are not counted: no batch holds them.
+    """
     try:
         with open(_STATM, "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            _, resident, of_files, *_ = map(int, file.read().split())
+            return (resident - of_files) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return None
+
+
+def give_back() -> None:
+    """Return freed memory to the system; the C library of Linux keeps it otherwise, in pieces of many sizes."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):  # another C library
+        return
 
 
 def spare_memory(device: torch.device) -> int:

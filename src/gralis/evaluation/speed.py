@@ -9,6 +9,7 @@ import numpy as np
 
 from gralis.arrays import Masks
 from gralis.evaluation import clock
+from gralis.evaluation.batching import BatchSizer
 from gralis.evaluation.evaluator import Evaluator
 from gralis.problem import Problem
 
@@ -17,6 +18,7 @@ __all__ = ["Speed"]
 _SECONDS = 2.0  # that a measurement may take, for each kind of call
 _MOST_POINTS = 1024
 _WEIGHED = (1, 1, 4, 4, 16, 16)  # points in the batches that are weighed; each first one also pays for set-up
+_YET_TO_GROW = 2  # a search that the time of the measurement cut short mostly tries one doubling more
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,18 @@ class Speed:
         The seconds of one forward in a batch.
     point : float
         The seconds of one point with its gradients in a batch; 0 if none is wanted.
-    bytes : int
-        The memory of one batch.
+    weights : tuple of (float, int)
+        For forwards, then for gradients: the memory of a point, and the points of a batch that a run should try.
     """
 
     forward: float
     point: float
-    bytes: int
+    weights: tuple[tuple[float, int], ...]
+
+    def bytes(self, n_forwards: int, n_points: int) -> int:
+        """The memory of the largest batch in a run of so many forwards and of so many points with gradients."""
+        counts = zip(self.weights, (n_forwards, n_points), strict=True)
+        return int(np.ceil(max(weight * min(size, count) for (weight, size), count in counts)))
 
     @classmethod
     def measured(
@@ -73,9 +80,17 @@ class Speed:
                 for count in _WEIGHED:
                     if clock.now() - began < _SECONDS:
                         points(weighed, with_gradients)(count)
-        heaviest = zip(weighed.sizers, timed.sizers, strict=True)
-        n_bytes = max(weight.bytes_per_point * size.largest for weight, size in heaviest)
-        return cls(forward, point, int(np.ceil(n_bytes)))
+        pairs = zip(weighed.sizers, timed.sizers, strict=True)
+        weights = tuple((weight.bytes_per_point, _largest(size, weight, max_memory)) for weight, size in pairs)
+        return cls(forward, point, weights)
+
+
+def _largest(sizer: BatchSizer, weighed: BatchSizer, max_memory: int | None) -> int:
+    """The points of the largest batch of a run, which goes on where the time of the measurement ended."""
+    size = max(sizer.largest, sizer.next()[1] * (_YET_TO_GROW if sizer.searching else 1))
+    if max_memory is None or not weighed.bytes_per_point:
+        return size
+    return max(1, min(size, int(max_memory / weighed.bytes_per_point)))
 
 
 def _masks(rng: np.random.Generator, count: int, n_features: int) -> Masks:
