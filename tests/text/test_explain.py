@@ -145,6 +145,15 @@ def test_a_special_token_in_the_text_is_no_feature() -> None:
     assert list(e.names) == ["the", "film", "was", "and", "good"]
 
 
+def test_the_class_has_the_name_that_the_configuration_gives_it(tmp_path) -> None:
+    model, tok = network("bert"), tokenizer()
+    assert explain(model, tok, TEXT, target=1, budget=128).provenance["class"] is None  # LABEL_1 is no name
+    model.config.id2label = {0: "bad", 1: "good", 2: "neither"}
+    found = explain(model, tok, TEXT, target=[1, 2], budget=256)
+    assert [each.provenance["class"] for each in found] == ["good", "neither"]
+    assert "<title>Why good?</title>" in found[0].report(tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_labels_of_the_configuration_are_targets_and_outputs_may_be_tuples_or_dicts() -> None:
     model, tok = network("bert"), tokenizer()
 

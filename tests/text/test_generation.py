@@ -296,6 +296,23 @@ def test_whole_lines_are_blocks_with_their_names_and_words_are_not(tmp_path: Pat
     assert ["block" in kind for kind in kinds] == [False] * 4 + [True]
 
 
+def test_a_notebook_unfolds_the_prompt_of_a_token_and_the_page_is_dark_at_night(tmp_path: Path) -> None:
+    model, tok = network("gpt2"), tokenizer(bos=False)
+    g = explain_generation(model, tok, PROMPT, ANSWER)
+    shown = g._repr_html_()
+    unfolded = re.findall(r"<details>.*?</details>", shown, flags=re.DOTALL)
+    assert len(unfolded) == len(g.tokens)
+    for each, token in zip(unfolded, g.tokens, strict=True):
+        assert f">{token.strip()} <small" in each
+        assert each.count("display:block") == len(g.names)  # every passage is a block
+    first = g[0]
+    assert f"{g.names[0]}: {first.values[0]:.3g} " in unfolded[0]
+    page = g.report(tmp_path / "why.html").read_text(encoding="utf-8")
+    night = page.split("@media screen and (prefers-color-scheme: dark) { :root {", 1)[1].split("}", 1)[0]
+    assert "--paper: #15181b" in night
+    assert "--ink: #e9e6e1" in night
+
+
 SENTENCES: list[tuple[dict[str, Any], str]] = [
     ({"prompt": ""}, "The 'prompt' parameter of text.explain_generation must be a text with at least one word"),
     ({"prompt": "the film " * 60}, "context window of this GPT2LMHeadModel holds 96"),

@@ -15,7 +15,7 @@ from gralis.text import explain, explain_generation, fill, load, remote, replay
 from text_models import network, tokenizer
 
 PROMPT = "Paris is red . the film was good .\n\nLyon is blue . the book was bad .\n\nthe key is green ."
-SLOTS = fill("passage : {p} question : {q}", {"p": "the film .", "q": "who ?"})
+SLOTS = fill("passage : {p} question : {q} answer :", {"p": "the film .", "q": "who ?"})
 
 
 def changed(model: nn.Module) -> nn.Module:

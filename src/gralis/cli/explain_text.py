@@ -31,7 +31,10 @@ def explain_words(
     model, tokenizer = pair_of(pair, "--text needs")
     explanation = explain(model, tokenizer, text, target=_target(model, target), features=features, **options)
     assert isinstance(explanation, Explanation)
-    named = f"{explanation.provenance['target']}{', the largest' if target is None else ''}"
+    called = explanation.provenance.get("class")
+    named = f"{explanation.provenance['target']}{f' ({called})' if called else ''}"
+    if target is None:
+        named += ", the largest"
     files = []
     if folder is not None:
         stem = folder.stem("text")

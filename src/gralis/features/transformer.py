@@ -45,7 +45,9 @@ def patches(shape: object, grid: Sequence[int], extra: int | Sequence[int] = 0, 
     """
     by_token = channels(shape, axis)
     n_tokens = by_token.n_features
-    positions = list(extra) if isinstance(extra, Sequence) else list(range(whole(extra, "extra", 0, "patches")))
+    if not isinstance(extra, Sequence):
+        extra = range(whole(extra, "extra", 0, "patches", most=n_tokens))
+    positions = list(extra)
     if not all(is_whole(place, 0, n_tokens - 1) for place in positions):
         raise bad("extra", "patches", f"a number of tokens, or positions from 0 to {n_tokens - 1}", repr(extra))
     if length(grid) != 2 or not all(is_whole(side, 1) for side in grid):

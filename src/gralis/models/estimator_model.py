@@ -256,7 +256,7 @@ def _xgboost_matrix(model: Any, rows: Any) -> Any:
 def _votes(model: Any) -> bool:
     """Whether the estimator is a classifier, whose `predict` returns a class."""
     classes = getattr(model, "classes_", None)
-    return classes is not None and np.ndim(classes) == 1
+    return classes is not None and np.ndim(classes) == 1 and len(classes) > 0  # regressors of CatBoost have none
 
 
 def _column_names(model: Any) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 Every flag counts its sessions, because sessions may nest, run in several threads, and overlap on shared submodules.
 The last session that holds a flag restores the value that the first one read. A thread that trains the same module
-meanwhile finds its parameters frozen: train a copy, or explain one.
+meanwhile finds its parameters frozen, and if it writes them nevertheless, a warning says so: train a copy, or explain
+one.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ class _Flag:
 
 @dataclass
 class _Session:
-    """All open sessions of one module, and the flags that they hold."""
+    """All open sessions of one module, the flags that they hold, and how often its parameters had been written."""
 
     module: nn.Module
     holders: int = 0
     flags: list[_Flag] = field(default_factory=list)
     elsewhere: list[tuple[nn.Module, str, bool]] = field(default_factory=list)
+    versions: list[tuple[Tensor, int]] = field(default_factory=list)
 
 
 _lock = threading.Lock()
@@ -62,7 +64,14 @@ def frozen(module: nn.Module) -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _leave(module)
+            written = _leave(module)
+    if written:
+        warnings.warn(
+            f"The parameters of the model {class_of(module)} were written while it was explained, by another thread "
+            f"or by the model itself, so the numbers belong to no single state of it; explain a copy.deepcopy of it.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _enter(module: nn.Module) -> bool:
@@ -81,6 +90,7 @@ def _enter(module: nn.Module) -> bool:
                 for name, tensor in part.named_parameters(recurse=False)
                 if tensor.is_meta
             ]
+            session.versions = [(p, p._version) for p in module.parameters() if not p.is_inference()]
             owners: list[_Owner] = [*parts, *module.parameters()]
             for owner in owners:
                 flag = _flags.setdefault(id(owner), _Flag(owner, _read(owner)))
@@ -93,12 +103,12 @@ def _enter(module: nn.Module) -> bool:
         return was_training
 
 
-def _leave(module: nn.Module) -> None:
-    """The opposite of _enter; the caller holds the lock."""
+def _leave(module: nn.Module) -> bool:
+    """The opposite of _enter; the caller holds the lock. True at the end if parameters were written meanwhile."""
     session = _sessions[id(module)]
     session.holders -= 1
     if session.holders:
-        return
+        return False
     del _sessions[id(module)]
     for flag in session.flags:
         flag.holders -= 1
@@ -107,6 +117,7 @@ def _leave(module: nn.Module) -> None:
             _write(flag.owner, flag.initial)
     for part, name, initial in session.elsewhere:  # accelerate has put new parameters in the place of the old ones
         _write(part.get_parameter(name), initial)
+    return any(parameter._version != before for parameter, before in session.versions)
 
 
 def _read(owner: _Owner) -> bool:

@@ -8,24 +8,25 @@ of embeddings. Tokens without a feature (special tokens, fixed text, the answer)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from gralis.errors import GralisError, bad
+from gralis.errors import GralisError, ModelError, bad
 from gralis.models.device_map import input_device
 from gralis.models.failures import kind
 
 __all__ = [
+    "FixedText",
     "PresentTokens",
-    "SplicedTokens",
     "TokenSequence",
     "accepts",
     "embedded",
     "embedding_of",
+    "first_position",
     "logits_in",
     "mean_embedding",
 ]
@@ -94,6 +95,13 @@ def mean_embedding(network: nn.Module, owner: str) -> Tensor:
     return torch.stack(parts).sum(0) / size
 
 
+def first_position(network: nn.Module) -> int:
+    """The position id of the first token: RoBERTa and its kin count from the one after their padding index."""
+    parts = ((name.rpartition(".")[2], part) for name, part in network.named_modules())
+    tables = (part for name, part in parts if name == "position_embeddings" and isinstance(part, nn.Embedding))
+    return max((table.padding_idx + 1 for table in tables if table.padding_idx is not None), default=0)
+
+
 def logits_in(outputs: Any) -> Tensor:
     """The logits in what a network returned: a tensor, an object or dict with logits, or the first of a tuple."""
     found = outputs
@@ -111,7 +119,7 @@ def logits_in(outputs: Any) -> Tensor:
     return found
 
 
-class _Wrapped(nn.Module):
+class FixedText(nn.Module):
     """A network with fixed inputs, as a function of the presence of features; `read` turns its outputs into F."""
 
     ids: Tensor
@@ -175,7 +183,7 @@ class _Wrapped(nn.Module):
         return torch.cat([presence, torch.ones_like(presence[:, :1])], dim=1)[:, self.owner]
 
 
-class PresentTokens(_Wrapped):
+class PresentTokens(FixedText):
     """The network at embeddings between absent and present."""
 
     absent: Tensor
@@ -199,76 +207,15 @@ class PresentTokens(_Wrapped):
         embeddings = torch.lerp(self.absent, self.present, weights[..., None])
         dtype = next(self._embedding.parameters()).dtype
         constants = {name: each.to(points.device).expand(len(points), -1) for name, each in self._constants.items()}
-        outputs = self.network(inputs_embeds=embeddings.to(dtype), **constants, **self._others(len(points)))
+        try:
+            outputs = self.network(inputs_embeds=embeddings.to(dtype), **constants, **self._others(len(points)))
+        except NotImplementedError as error:
+            raise ModelError(
+                f"This {self.shown_as} takes no input embeddings ({error}); where absent words are left out it needs "
+                f"none: absent='removed'."
+            ) from error
         return self._read(outputs)
 
     @property
     def _constants(self) -> dict[str, Tensor]:
         return {name: value[None] for name, value in self._sequence.constants.items()}
-
-
-class SplicedTokens(_Wrapped):
-    """The network at texts from which absent features were removed, hidden, or replaced by other tokens.
-
-    Only coalitions make sense here, not points between them: the presence of a feature is 0 or 1, and there is no
-    gradient. `instead` holds the tokens that stand for each absent feature. With `hide` the tokens stay in their place
-    and the attention mask excludes them. `left` pads on the left, so that the end of every row is aligned.
-    """
-
-    def __init__(
-        self,
-        network: nn.Module,
-        sequence: TokenSequence,
-        instead: Sequence[Sequence[int]],
-        read: Callable[[Any], Any] = lambda z: z,
-        *,
-        hide: bool = False,
-        left: bool = False,
-    ) -> None:
-        super().__init__(network, sequence, read)
-        self._instead, self._hide, self._left = [list(ids) for ids in instead], hide, left
-        self.register_buffer("scale", torch.ones(sequence.n_features))
-
-    def forward(self, points: Tensor) -> Any:
-        """What `read` makes of the outputs at coalitions (rows, n_features) of zeros and ones."""
-        present = points > 0.5
-        if self._hide:
-            ids, mask = self.ids.expand(len(points), -1), self._by_token(present.long())
-            constants = {name: value.to(ids).expand(len(ids), -1) for name, value in self._sequence.constants.items()}
-            if accepts(self.network, "position_ids"):
-                constants["position_ids"] = torch.arange(len(self.ids), device=ids.device).expand(len(ids), -1)
-        else:
-            ids, mask, constants = self._spliced(present)
-        constants["attention_mask"] = mask
-        return self._read(self.network(input_ids=ids, **constants, **self._others(len(points))))
-
-    def _spliced(self, present: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """The ids of every row, padded, with the mask that excludes the padding."""
-        owners, ids = self.owner.tolist(), self.ids.tolist()
-        typed = {name: value.tolist() for name, value in self._sequence.constants.items() if name == "token_type_ids"}
-        rows, types = [], []
-        for row in present.tolist():
-            chosen: list[int] = []
-            kinds: list[int] = []
-            for place, (token, owner) in enumerate(zip(ids, owners, strict=True)):
-                if owner == len(row) or row[owner]:
-                    new = [token]
-                else:  # the tokens that stand for an absent feature come where it begins
-                    new = self._instead[owner] if place == owners.index(owner) else []
-                chosen += new
-                kinds += [typed["token_type_ids"][place]] * len(new) if typed else []
-            rows.append(chosen)
-            types.append(kinds)
-        longest = max(map(len, rows))
-        padded = torch.tensor([self._padded(row, longest) for row in rows], device=self.ids.device)
-        mask = torch.tensor([self._padded([1] * len(row), longest) for row in rows], device=self.ids.device)
-        constants = {}
-        if typed:
-            constants["token_type_ids"] = torch.tensor([self._padded(row, longest) for row in types]).to(padded)
-        if self._left and accepts(self.network, "position_ids"):
-            constants["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0)
-        return padded, mask, constants
-
-    def _padded(self, row: list[int], longest: int) -> list[int]:
-        room = [0] * (longest - len(row))
-        return room + row if self._left else row + room

@@ -92,7 +92,14 @@ def _indexed(outputs: Tensor, indices: tuple[int, ...]) -> Tensor:
 
 
 def _called(outputs: object, target: Callable[[Any], Tensor]) -> Tensor:
-    values: object = target(outputs)
+    try:
+        values: object = target(outputs)
+    except (TypeError, AttributeError) as error:
+        if not isinstance(outputs, Tensor) or isinstance(target, type):
+            raise GralisError(
+                f"The target {describe(target)} failed on {kind_of(outputs)} outputs: {error}."
+            ) from error
+        raise
     rows = outputs.shape[0] if isinstance(outputs, Tensor) and outputs.ndim else None
     if isinstance(values, Tensor) and values.ndim == 1 and rows in (None, values.shape[0]):
         return values

@@ -10,6 +10,7 @@ from gralis.text.prompt import Prompt, conversation, fill
 from gralis.text.remote_model import RemoteModel, remote
 from gralis.text.replay_text import replay
 from gralis.text.spans import Span, split
+from gralis.text.text_explanation import TextExplanation
 from gralis.text.token_matrix import TokenMatrix
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Prompt",
     "RemoteModel",
     "Span",
+    "TextExplanation",
     "TokenMatrix",
     "conversation",
     "explain",

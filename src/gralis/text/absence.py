@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from gralis.checks import is_whole
 from gralis.errors import bad
+from gralis.models.spliced_tokens import SplicedTokens
 from gralis.models.token_inputs import (
     PresentTokens,
-    SplicedTokens,
     TokenSequence,
     embedded,
     embedding_of,
@@ -74,17 +74,30 @@ def presence(
     if absent in ("removed", "hidden"):
         hide = absent == "hidden"
         _require_rest(text, hide, causal, owner)
-        return SplicedTokens(network, sequence, [()] * n, read, hide=hide, left=causal and not hide)
+        return _blind(SplicedTokens(network, sequence, [()] * n, read, hide=hide, left=causal and not hide), owner)
     if isinstance(absent, Mapping):
         instead = _replacements(tokenizer, text, absent, owner)
         lengths = [int((text.owner == number).sum()) for number in range(n)]
         if [len(ids) for ids in instead] != lengths:
-            return SplicedTokens(network, sequence, instead, read, left=causal)
+            return _blind(SplicedTokens(network, sequence, instead, read, left=causal), owner)
         ids = sequence.ids.clone()
         for number, new in enumerate(instead):
             ids[sequence.owner == number] = torch.tensor(new)
         return PresentTokens(network, sequence, embedded(network, ids), read)
     return PresentTokens(network, sequence, _embedding(network, tokenizer, absent, owner), read)
+
+
+def _blind(module: SplicedTokens, owner: str) -> SplicedTokens:
+    """The module, if its network sees neither hidden tokens nor padding; otherwise its numbers would mean nothing."""
+    if not module.sees_absent():
+        return module
+    if module.hides:
+        seen, got = "tokens that the attention mask hides", "'hidden'"
+        advice = "Where the answer is read off the last token, fixed text behind the features helps."
+    else:
+        seen, got = "the padding of shorter texts", "a text that becomes shorter or longer"
+        advice = "Where the answer is read off the last token, set model.config.pad_token_id."
+    raise bad("absent", owner, f"a token in the place of each feature for a model that sees {seen}", got, advice)
 
 
 def _embedding(network: nn.Module, tokenizer: Any, absent: object, owner: str) -> Tensor:

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from gralis.checks import is_whole, whole
 from gralis.errors import GralisError, ModelError, bad
 from gralis.models.device_map import input_device
+from gralis.models.frozen import frozen
+from gralis.models.spliced_tokens import SplicedTokens
 from gralis.models.token_inputs import (
     PresentTokens,
-    SplicedTokens,
     TokenSequence,
     accepts,
     embedding_of,
@@ -188,7 +189,7 @@ def _generated(model: Any, tokenizer: Any, prompt: Encoded, most: int) -> list[i
             f"is no room for an answer; shorten the prompt, or leave out passages."
         )
     pad = next((token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None), 0)
-    with torch.no_grad():
+    with torch.no_grad(), frozen(model):
         written = model.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),

@@ -6,22 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
 from torch import nn
 
-from gralis.arrays import Masks
 from gralis.checks import one_of
 from gralis.errors import bad
 from gralis.kernels import Gaussian
-from gralis.ledger import Ledger
 from gralis.plans import Plan
-from gralis.rays import CENSUS
 from gralis.targets import total
 from gralis.text.absence import Absent
 from gralis.text.answer import SCORES, Answer, Contrast, answer_of, answered, prompt_of
+from gralis.text.closer_look import drill_budget, lifted
 from gralis.text.encoded import TextFeatures
 from gralis.text.explain_remote import RemoteQuestion, remote_spans
-from gralis.text.generation import Generation, drill_budget
+from gralis.text.generation import Generation
 from gralis.text.prompt import Prompt, readable
 from gralis.text.reading import Reading, require_room
 from gralis.text.remote_model import RemoteModel
@@ -176,8 +173,8 @@ class Question:
             "alternative": None if self.against is None else list(self.against.ids),
             "score": self.score,
         }
-        lifted = [] if known is None else _lifted(known, text.spans)
-        explanations, _ = self.reading.explained(self.scores(text), text, options, asked, lifted)
+        before = [] if known is None else lifted([known.total, *known.each], known.spans, text.spans)
+        explanations, _ = self.reading.explained(self.scores(text), text, options, asked, before)
         what = self.score if self.against is None else f"{self.score} against {self.against.text.strip()!r}"
         prompt, answer = text.encoded.text, self.answer.text
         return Generation.of(explanations, self._tokens, prompt, text.spans, answer, what, self._deeper)
@@ -208,17 +205,3 @@ def _default_grain(prompt: Prompt | str) -> str | None:
         return None
     several = (grain for grain in ("passages", "sentences") if len(split(prompt, grain)) > 1)
     return next(several, "words")
-
-
-def _lifted(known: Generation, spans: Sequence[Span]) -> list[Ledger]:
-    """The coalition values of coarser features as values of finer ones: a part is there if its whole is."""
-    inside = [next(i for i, span in enumerate(known.spans) if span.start <= part.start < span.stop) for part in spans]
-    ledgers = []
-    for explanation in [known.total, *known.each]:
-        rows = explanation.ledger.require_rows("A closer look")
-        masks: Masks = rows.masks[:, inside]
-        empty = np.zeros((0, len(spans)))
-        nothing = {name: getattr(rows, name)[:0] for name in ("ray", "node", "place", "stretch", "weight")}
-        replicate = np.full(rows.n_rays, CENSUS)
-        ledgers.append(replace(rows, masks=masks, replicate=replicate, gradient=empty, **nothing))
-    return ledgers

@@ -15,7 +15,8 @@ from gralis.features import Features
 from gralis.models import blackbox
 from gralis.targets import total
 from gralis.text.absence import Absent
-from gralis.text.generation import Generation, drill_budget
+from gralis.text.closer_look import drill_budget
+from gralis.text.generation import Generation
 from gralis.text.prompt import Prompt
 from gralis.text.remote_model import RemoteModel, Reply
 from gralis.text.spans import GRAINS, Span, given_spans, split

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -10,14 +11,18 @@ from torch import nn
 
 from gralis.errors import bad
 from gralis.kernels import Gaussian
-from gralis.models.token_inputs import PresentTokens, SplicedTokens, TokenSequence, accepts, logits_in
+from gralis.models.spliced_tokens import SplicedTokens
+from gralis.models.token_inputs import PresentTokens, TokenSequence, accepts, logits_in
 from gralis.plans import Plan
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.targets import Target, Targets
 from gralis.text.absence import Absent, presence
+from gralis.text.closer_look import drill_budget, lifted
 from gralis.text.encoded import TextFeatures
 from gralis.text.reading import Reading
+from gralis.text.spans import Span
+from gralis.text.text_explanation import TextExplanation
 
 __all__ = ["explain", "labelled", "sequence_of"]
 
@@ -44,7 +49,7 @@ def explain(
     batch_size: int | Literal["auto"] = "auto",
     max_memory: int | None = None,
     progress: bool | Callable[[int, int], None] | None = None,
-) -> Explanation | Explanations:
+) -> TextExplanation | Explanations:
     """phi of every word (or token, sentence, passage) of a text, for a model with input embeddings.
 
     A ray moves the embeddings of a coalition of words from those of absent words to those of the words themselves.
@@ -95,8 +100,8 @@ def explain(
 
     Returns
     -------
-    Explanation or Explanations
-        `Explanations` if `target` is a list or "all".
+    TextExplanation or Explanations
+        An `Explanation` with `drill` for a closer look; `Explanations` if `target` is a list or "all".
     """
     reading = Reading.of(model, tokenizer, text, absent, _OWNER)
     chosen = _target(model, target)
@@ -115,11 +120,35 @@ def explain(
         "max_memory": max_memory,
         "progress": progress,
     }
-    grouped = reading.with_features(features)
-    module = labelled(reading, grouped, chosen)
-    explanations, labels = reading.explained(module, grouped, options, {})
+    explanations, labels = _explained(reading, reading.with_features(features), options)
     several = isinstance(chosen, list) or (isinstance(chosen, str) and chosen == "all")
     return Explanations(explanations, labels) if several else explanations[0]
+
+
+def _explained(
+    reading: Reading,
+    text: TextFeatures,
+    options: Mapping[str, Any],
+    known: TextExplanation | None = None,
+    budget: int | None = None,
+) -> tuple[tuple[TextExplanation, ...], tuple[str, ...]]:
+    """One explanation per target, each of which can look closer, and their labels."""
+    module = labelled(reading, text, options["target"])
+    before = [] if known is None else lifted([known], known.spans, text.spans)
+    afforded = options["budget"] if known is None else budget
+    explanations, problem = reading.explained(module, text, {**options, "budget": afforded}, {}, before)
+
+    def closer(target: Target) -> Callable[[tuple[Span, ...], TextExplanation, int | None], TextExplanation]:
+        def look(spans: tuple[Span, ...], known: TextExplanation, budget: int | None) -> TextExplanation:
+            afforded = drill_budget(options["budget"], budget, len(spans))
+            parts = reading.encoded.with_spans(spans, "parts")
+            return _explained(reading, parts, {**options, "target": target}, known, afforded)[0][0]
+
+        return look
+
+    found = zip(explanations, problem.targets, strict=True)
+    named = tuple(TextExplanation.of(_with_class(reading.model, each), closer(target)) for each, target in found)
+    return named, problem.target_labels
 
 
 def labelled(reading: Reading, text: TextFeatures, target: Target | Targets | str) -> PresentTokens | SplicedTokens:
@@ -150,6 +179,15 @@ def _target(model: nn.Module, target: Target | Targets | str) -> Target | Target
         allowed = f"one of the labels {', '.join(map(repr, labels))}, 'predicted', 'all', or a number"
         raise bad("target", _OWNER, allowed, repr(target))
     return int(labels[target])
+
+
+def _with_class(model: nn.Module, explanation: Explanation) -> Explanation:
+    """The explanation with the name of its class, if the configuration of the model gives it one."""
+    names = getattr(getattr(model, "config", None), "id2label", None) or {}
+    for number, name in names.items():
+        if explanation.provenance["target"] == f"output[{number}]" and name != f"LABEL_{number}":
+            return replace(explanation, provenance={**explanation.provenance, "class": str(name)})
+    return explanation
 
 
 def _as_returned(outputs: Any) -> Any:

@@ -9,30 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from gralis.checks import one_of
+from gralis.checks import as_path, one_of
 from gralis.errors import GralisError, bad
 from gralis.files.archive import from_bytes, to_bytes
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
+from gralis.text.closer_look import opened, require_model
 from gralis.text.explained_answer import ExplainedAnswer
 from gralis.text.prompt import Prompt
-from gralis.text.spans import GRAINS, Span, checked_spans, split, within
+from gralis.text.spans import GRAINS, Span, split
 from gralis.text.token_matrix import TokenMatrix
 
-__all__ = ["Deeper", "Generation", "drill_budget", "is_saved", "load"]
+__all__ = ["Deeper", "Generation", "is_saved", "load"]
 
 #: Explains the same answer with other spans: (spans, the generation that knows some values, budget).
 Deeper = Callable[[tuple[Span, ...], "Generation", int | None], "Generation"]
-
-_INTO = ("sentences", "words")
-_DRILL_SHARE = 3  # a closer look may cost this part of the first look
-
-
-def drill_budget(first: int | None, given: int | None, n_features: int) -> int | None:
-    """What a closer look may cost: what the user gave, or a third of the first look, with which the plan must work."""
-    return given if given is not None or first is None else max(first // _DRILL_SHARE, 4 * n_features + 20)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,32 +139,9 @@ class Generation(ExplainedAnswer):
         Generation
             The same answer, with the parts in the place of the feature.
         """
-        if self._deeper is None:
-            raise GralisError(
-                "This generation was loaded from a file, so there is no model to drill with; explain again."
-            )
-        number = self._number(feature)
-        parts = self._parts(self.spans[number], into)
-        return self._deeper((*self.spans[:number], *parts, *self.spans[number + 1 :]), self, budget)
-
-    def _number(self, feature: int | str) -> int:
-        if isinstance(feature, str) and feature in self.names:
-            return self.names.index(feature)
-        if isinstance(feature, int | np.integer) and 0 <= int(feature) < len(self.names):
-            return int(feature)
-        allowed = f"a number below {len(self.names)} or one of {', '.join(map(repr, self.names[:6]))}"
-        raise bad("feature", "drill", allowed, repr(feature))
-
-    def _parts(self, span: Span, into: str | Sequence[object] | None) -> tuple[Span, ...]:
-        if into is not None and not isinstance(into, str):
-            return checked_spans(self.text, into, "drill", "into", inside=span)
-        if into is not None and into not in GRAINS[1:]:
-            raise bad("into", "drill", f"one of {', '.join(map(repr, GRAINS[1:]))}, or a list of spans", repr(into))
-        for grain in _INTO if into is None else (into,):
-            parts = within(self.text, span, grain)
-            if len(parts) > 1:
-                return parts
-        raise GralisError(f"The feature {span.name!r} cannot be split any further; it is a single {into or 'word'}.")
+        require_model(self._deeper)
+        assert self._deeper is not None
+        return self._deeper(opened(self.text, self.spans, feature, into), self, budget)
 
     def plot(self, level: float = 0.95, ax: Any = None) -> Any:
         """The matrix as a matplotlib figure: red for, blue against, a dot where the interval excludes zero.
@@ -279,7 +247,7 @@ def load(path: str | Path) -> Generation:
     Generation
     """
     try:
-        archive = zipfile.ZipFile(path)
+        archive = zipfile.ZipFile(as_path(path, "text.load"))
         about = json.loads(archive.read("generation.json"))
     except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
         raise bad("path", "text.load", "a file that Generation.save wrote", f"{path} ({error})") from None

@@ -22,6 +22,7 @@ from gralis.views.tokens import INK, colours, pieces
 __all__ = ["page", "snippet"]
 
 _MOST_CHARACTERS = 12_000_000  # of coloured prompts in one page
+_MOST_IN_NOTEBOOK = 300_000
 _BLOCK = 60  # characters from which a feature stands as a block of its own
 _LEVEL = 0.95
 _STYLE = f"""
@@ -33,13 +34,14 @@ _STYLE = f"""
 .panel {{ display: none; margin: 0; padding: 0; }}
 .prompt {{ white-space: pre-wrap; overflow-wrap: anywhere; padding: 16px 20px; line-height: 1.75; }}
 .prompt {{ max-height: 70vh; overflow: auto; }}
-.prompt mark {{ color: {INK}; border-radius: 3px; padding: 1px 2px; }}
+.prompt mark {{ color: {INK}; border-radius: 3px; padding: 1px 2px 4px; }}
 .prompt mark.block {{ display: block; padding: 6px 12px 8px; margin: 6px 0; }}
 .prompt mark.block small {{ display: flex; justify-content: space-between; gap: 16px; font-size: 12px; opacity: .75; }}
 .prompt + .scroll, .prompt + table {{ margin-top: 14px; }}
 .prompt mark.block {{ border-left: 4px solid var(--line); }}
 .prompt mark.sure {{ text-decoration: underline; text-decoration-thickness: 1.5px; text-underline-offset: 3px; }}
-.prompt mark.block.sure {{ text-decoration: none; border-left-color: {INK}; }}
+.prompt mark.block.sure {{ text-decoration: none; border-left: 0; padding-left: 16px; }}
+.prompt mark.block.sure {{ box-shadow: inset 3px 0 0 #ffffff, inset 7px 0 0 {INK}; }}
 .matrix td {{ color: {INK}; text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
 .matrix thead th {{ text-align: right; white-space: nowrap; max-width: 150px; }}
 .matrix thead th {{ overflow: hidden; text-overflow: ellipsis; }}
@@ -93,28 +95,52 @@ def page(generation: ExplainedAnswer, title: str | None = None) -> str:
         f'{radios}<div class="answer">{labels}</div>{panels}</section>'
         f"<section><h2>Everything at once</h2>{_about(g)}{_matrix(g, matrix, half, largest)}</section></main>"
     )
-    style = page_style() + _STYLE + shown
-    return document(heading, style, body)
+    return document(heading, page_style() + _dark() + _STYLE + shown, body)
+
+
+def _dark() -> str:
+    """The dark colours of the report, for readers whose system asks for them: this page has no script to switch."""
+    colours_of_night = page_style().split(':root[data-theme="dark"] {', 1)[1].split("}", 1)[0]
+    return f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {colours_of_night} }} }}\n"
 
 
 def snippet(generation: ExplainedAnswer) -> str:
-    """What a notebook shows: the prompt coloured for the whole answer, and the matrix. Styles are inline."""
-    g = generation
-    matrix, half = np.stack([e.values for e in [g.total, *g.each]]), np.vstack([g.total.half_widths(), g.half_widths()])
-    shades, sure = colours(matrix[0]), _sure(matrix[0], half[0])
-    spans = "".join(
-        escape(part)
-        if i is None
-        else f'<span style="background:{shades[i]};color:{INK};{_line(sure[i])}" '
-        f'title="{escape(_cell(g.names[i], matrix[0, i], half[0, i], g.total.exact))}">{escape(part)}</span>'
-        for i, part in pieces(g.total.features)
-    )
+    """What a notebook shows: the prompt coloured for the answer, for each of its tokens to click, and the matrix.
+
+    Styles are inline, and there is no script: a token unfolds its own prompt.
+    """
+    g, rows = generation, [generation.total, *generation.each]
+    matrix, half = np.stack([e.values for e in rows]), np.vstack([g.total.half_widths(), g.half_widths()])
     largest = float(np.abs(matrix[1:]).max(initial=0.0))
-    table = _matrix(g, matrix, half, largest)
+    tokens = "".join(
+        f'<details><summary style="cursor:pointer">{escape(visible(name))} '
+        f'<small style="opacity:.7">{escape(_score(e))}</small></summary>'
+        f"{_inline(g, e, matrix[k], half[k], largest)}</details>"
+        for k, (name, e) in enumerate(zip(g.tokens, g.each, strict=True), start=1)
+    )
+    if len(g.tokens) * len(g.text) > _MOST_IN_NOTEBOOK:
+        tokens = "<p>The prompt of each token is in report().</p>"
     return (
         '<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.6">'
-        f'<div><b>{escape(g.answer.strip())}</b></div><p style="white-space:pre-wrap">{spans}</p>{table}</div>'
+        f"<div><b>{escape(g.answer.strip())}</b></div>{_inline(g, g.total, matrix[0], half[0], None)}{tokens}"
+        f"{_matrix(g, matrix, half, largest)}</div>"
     )
+
+
+def _inline(g: ExplainedAnswer, e: Explanation, values: Array, half: Array, largest: float | None) -> str:
+    """The prompt in the colours of one row, with inline styles; passages are blocks."""
+    shades, sure, parts = _shades(values, largest), _sure(values, half), pieces(e.features)
+    blocks = _blocks(e, parts)
+    shown = []
+    for place, (i, part) in enumerate(parts):
+        if i is None:
+            shown.append(escape(_between(part, blocks, place)))
+            continue
+        block = "display:block;margin:4px 0;padding:3px 8px;" if blocks[place] else ""
+        style = f"background:{shades[i]};color:{INK};{block}{_line(sure[i])}"
+        title = escape(_cell(g.names[i], values[i], half[i], e.exact))
+        shown.append(f'<span style="{style}" title="{title}">{escape(part)}</span>')
+    return f'<p style="white-space:pre-wrap">{"".join(shown)}</p>'
 
 
 def _panel(g: ExplainedAnswer, name: str, e: Explanation, values: Array, half: Array, largest: float | None) -> str:
@@ -124,9 +150,8 @@ def _panel(g: ExplainedAnswer, name: str, e: Explanation, values: Array, half: A
     blocks = _blocks(e, parts)
     shown = []
     for place, (i, part) in enumerate(parts):
-        if i is None:  # the blank lines around blocks are their margins
-            beside = (blocks[near] for near in (place - 1, place + 1) if 0 <= near < len(blocks))
-            shown.append("" if any(beside) and not part.strip() else escape(_trimmed(part, blocks, place)))
+        if i is None:
+            shown.append(escape(_between(part, blocks, place)))
             continue
         title = _cell(g.names[i], values[i], half[i], e.exact)
         kind = " ".join(word for word, is_so in (("block", blocks[place]), ("sure", sure[i])) if is_so)
@@ -151,10 +176,13 @@ def _blocks(e: Explanation, parts: Sequence[tuple[int | None, str]]) -> list[boo
     return found
 
 
-def _trimmed(part: str, blocks: Sequence[bool], place: int) -> str:
-    """Fixed text without the line breaks that separate it from the blocks beside it."""
-    part = part.lstrip("\n") if place and blocks[place - 1] else part
-    return part.rstrip("\n") if place + 1 < len(blocks) and blocks[place + 1] else part
+def _between(part: str, blocks: Sequence[bool], place: int) -> str:
+    """Fixed text without the line breaks that separate it from the blocks beside it, which have margins instead."""
+    before, after = (0 <= near < len(blocks) and blocks[near] for near in (place - 1, place + 1))
+    if (before or after) and not part.strip():
+        return ""
+    part = part.lstrip("\n") if before else part
+    return part.rstrip("\n") if after else part
 
 
 def _matrix(g: ExplainedAnswer, matrix: Array, half: Array, largest: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gralis.checks import several
 from gralis.errors import GralisError, bad
 from gralis.text.spans import Span, checked_spans
 
@@ -103,8 +104,8 @@ def conversation(tokenizer: Any, messages: Sequence[Mapping[str, str]], answerin
     Prompt
     """
     allowed = 'a list of turns such as {"role": "user", "content": "..."}'
-    turns = list(messages)
-    if not turns or not all(isinstance(t, Mapping) and {"role", "content"} <= set(t) for t in turns):
+    turns = several(messages, "messages", "text.conversation", allowed)
+    if not all(isinstance(t, Mapping) and {"role", "content"} <= set(t) for t in turns):
         raise bad("messages", "text.conversation", allowed, repr(messages))
     if not getattr(tokenizer, "chat_template", None):
         raise GralisError(

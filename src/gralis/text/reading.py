@@ -12,8 +12,9 @@ from torch import nn
 from gralis.api.explain import prepare
 from gralis.errors import GralisError, bad
 from gralis.ledger import Ledger
-from gralis.models.token_inputs import embedding_of
+from gralis.models.token_inputs import embedding_of, first_position
 from gralis.plans import Plan
+from gralis.problem import Problem
 from gralis.results.explanation import Explanation
 from gralis.text.absence import Absent, absence_in_words, is_values_only
 from gralis.text.encoded import Encoded, TextFeatures, encode, spans_for
@@ -55,8 +56,8 @@ class Reading:
         options: Mapping[str, Any],
         asked: Mapping[str, Any],
         known: Sequence[Ledger] = (),
-    ) -> tuple[tuple[Explanation, ...], tuple[str, ...]]:
-        """The explanations of the targets in `options`, and their labels. `asked` is what `text.replay` needs besides.
+    ) -> tuple[tuple[Explanation, ...], Problem]:
+        """The explanations of the targets in `options`, and the problem. `asked` is what `text.replay` needs besides.
 
         `known` are coalition values that need not be evaluated again, one ledger per target.
         """
@@ -69,8 +70,19 @@ class Reading:
             "baseline": absence_in_words(self.tokenizer, self.absent),
             "text": {"absent": _plain(self.absent), **asked},
         }
-        explanations = (replace(e, provenance={**e.provenance, **about}) for e in run.results())
-        return tuple(explanations), run.problem.target_labels
+        return tuple(_noted(each, about) for each in run.results()), run.problem
+
+
+def _noted(explanation: Explanation, about: Mapping[str, Any]) -> Explanation:
+    """The explanation with what was read and what an absent word was; `extend` keeps it."""
+    go_on = explanation._continue
+
+    def further(before: Explanation, budget: int) -> Explanation:
+        assert go_on is not None
+        return _noted(go_on(before, budget), about)
+
+    kept = {**explanation.provenance, **about}
+    return replace(explanation, provenance=kept, _continue=None if go_on is None else further)
 
 
 def chosen_plan(values_only: bool, plan: str | Plan | None, owner: str) -> str | Plan:
@@ -89,7 +101,9 @@ def room(model: nn.Module) -> int | None:
     config = getattr(model, "config", None)
     limits = [getattr(config, name, None) for name in ("max_position_embeddings", "n_positions")]
     known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
-    return None if getattr(config, "model_type", "") in _UNLIMITED or not known else known[0]
+    if getattr(config, "model_type", "") in _UNLIMITED or not known:
+        return None
+    return known[0] - first_position(model)
 
 
 def require_room(model: nn.Module, n_tokens: int, owner: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gralis.checks import non_negative, whole
+from gralis.checks import as_path, non_negative, whole
 from gralis.errors import BudgetError, GralisError, ModelError, bad
 
 __all__ = ["RemoteModel", "Reply", "remote"]
@@ -80,7 +80,7 @@ def remote(
         raise bad("call", owner, "a function from prompts to log-probabilities", f"a {type(call).__name__}")
     return RemoteModel(
         call,
-        Path(cache) if cache is not None else None,
+        as_path(cache, owner, "cache") if cache is not None else None,
         whole(prompts_per_call, "prompts_per_call", 1, owner),
         whole(tries, "tries", 1, owner),
         non_negative(wait, "wait", owner),
@@ -198,7 +198,11 @@ def _key(prompt: str, continuation: str) -> str:
 
 def _stored(path: Path) -> Iterator[tuple[str, Reply]]:
     """The replies in a file; a last line that a crash cut off is left out."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise bad("cache", "text.remote", "a file that can be read and written", f"{path} ({error})") from None
+    for line in lines:
         try:
             entry = json.loads(line)
             yield entry["key"], Reply(tuple(map(float, entry["logprobs"])), tuple(entry["tokens"]))

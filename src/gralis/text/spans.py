@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gralis.checks import is_whole
+from gralis.checks import is_whole, one_of, whole
 from gralis.errors import GralisError, bad
 from gralis.features.sequences import distinct_names
 
@@ -78,14 +78,17 @@ def split(text: str, grain: str, start: int = 0, stop: int | None = None) -> tup
     >>> [span.name for span in split("the film, the book", "words")]
     ['the [0]', 'film,', 'the [2]', 'book']
     """
-    return named(text, cut(text, grain, start, len(text) if stop is None else stop), grain)
+    if not isinstance(text, str):
+        raise bad("text", "text.split", "a text", repr(text)[:200])
+    start = whole(start, "start", 0, "text.split", most=len(text))
+    stop = len(text) if stop is None else whole(stop, "stop", start, "text.split", most=len(text))
+    return named(text, cut(text, grain, start, stop), grain)
 
 
 def cut(text: str, grain: str, start: int, stop: int) -> list[tuple[int, int]]:
     """Where the words, sentences or passages of text[start:stop] begin and end."""
     patterns = {"words": _WORD, "sentences": _SENTENCE, "passages": _PASSAGE}
-    if grain not in patterns:
-        raise bad("grain", "text.split", f"one of {', '.join(map(repr, patterns))}", repr(grain))
+    one_of(grain, tuple(patterns), "grain", "text.split")
     found = patterns[grain].finditer(text, start, stop)
     return [(match.start(), match.start() + len(match[0].rstrip())) for match in found]
 

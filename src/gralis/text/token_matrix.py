@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
@@ -55,6 +56,10 @@ class TokenMatrix(Result):
     def exact(self) -> bool:
         """Whether no number has an error above rounding."""
         return all(estimate.exact for estimate in self.estimates)
+
+    @property
+    def _exact_numbers(self) -> NDArray[np.bool_]:
+        return np.repeat([[estimate.exact] for estimate in self.estimates], len(self.names), axis=1)
 
     def _half_widths(self, level: float) -> Array:
         """Each row holds with an equal share of 1 - level, so that all rows hold together (Bonferroni)."""

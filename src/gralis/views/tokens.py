@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gralis.arrays import Array
-from gralis.errors import GralisError
+from gralis.arrays import Array, describe
+from gralis.errors import GralisError, bad
 from gralis.features import Features
 from gralis.features.coordinate_names import CoordinateNames
 from gralis.results.explanation import Explanation
@@ -54,6 +54,8 @@ def token_html(explanation: Explanation, level: float = 0.95) -> str:
     >>> html.count("<span"), "&lt;br&gt;" in html, "phi = -2" in html
     (2, True, True)
     """
+    if not isinstance(explanation, Explanation):
+        raise bad("explanation", "token_html", "an Explanation that explain returned", describe(explanation))
     ends = f"F(x) = {explanation.f_x:.4g}, F(x&#x27;) = {explanation.f_baseline:.4g}, red for, blue against"
     if explanation.doubts:
         ends += "".join(f"<br>doubt: {escape(sentence)}" for sentence in explanation.doubts)
