@@ -21,8 +21,8 @@ from many import small
 SCRIPT = Path(__file__).with_name("small.py")
 
 
-def start(folder, *arguments, **options):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1"}
+def start(folder, *arguments, env=None, **options):
+    environment = env or {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, str(SCRIPT), str(folder), *arguments],
         stdout=subprocess.PIPE,

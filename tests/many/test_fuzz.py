@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import resource
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gralis
+from attack.bounded import bounded_memory
 from gralis import GralisError, baselines, features
+
+__all__ = ["bounded_memory"]  # a fixture
 
 NUMBERS = [0.0, 1.0, -1.0, 0.5, -2.5, 1e-30, -1e30, 1e300, np.nan, np.inf, -np.inf, 7.0, 3.0]
 WHOLE = [0, 1, 2, 3, 4, 5, -1, -7, 2**31, -(2**31), 2**62, 10**12]
@@ -85,17 +86,6 @@ ANY = st.one_of(
     st.dictionaries(st.sampled_from(["a", "b", "points"]), arrays(), max_size=2),
 )
 TARGETS = st.one_of(st.sampled_from([None, 0, 1, -1, 10**9, "all", "none", (0, 0), (1,), 2.5, [0, 1], [], "0"]), JUNK)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def bounded_memory() -> Any:
-    """A MemoryError here, not a machine on its knees."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else None
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    if pages is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 4 * 2**30, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def model(*points: torch.Tensor, **named: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import random
 import signal
-import sys
 import threading
 import time
 
@@ -15,7 +14,7 @@ from torch import nn
 
 import gralis
 from gralis.errors import GralisError
-from many import small
+from many import ray_start, small
 from many.test_faults import contents, start
 
 ray = pytest.importorskip("ray")
@@ -23,11 +22,12 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    here = {"env_vars": {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}}
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=10**8, runtime_env=here)
-    yield
-    ray.shutdown()
+def cluster():
+    options = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False, "object_store_memory": 10**8}
+    with ray_start.in_this_process():
+        ray_start.started(lambda: ray.init("local", **options))  # not a cluster that another test has started
+        yield
+        ray.shutdown()
 
 
 def phi(results):
@@ -197,14 +197,24 @@ def test_one_input_split_over_workers_is_the_input_explained_alone(cluster):
             assert np.allclose(column, other, atol=1e-6, equal_nan=True)
 
 
+def begun_driver(folder):
+    """A driver that starts a cluster of its own and has taken thirty steps; it begins again if Ray does not start."""
+    for _ in range(ray_start.TRIES):
+        process = start(folder / "ray", "0.05", "ray", env=ray_start.environment(HOME=str(folder)))
+        steps = 0
+        for line in process.stdout:
+            steps += line == "step\n"
+            if steps >= 30 or line == "done\n":
+                return process, steps
+        said = process.communicate()[1]
+        if "No Ray cluster could be reached or started" not in said:
+            break
+    pytest.fail(said[-2000:])
+
+
 def test_a_driver_killed_with_its_cluster_goes_on(tmp_path):
     """Its own cluster: started by the driver, gone with it."""
-    process = start(tmp_path / "ray", "0.05", "ray")
-    steps = 0
-    for line in process.stdout:
-        steps += line == "step\n"
-        if steps >= 30 or line == "done\n":
-            break
+    process, steps = begun_driver(tmp_path)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert steps >= 30
@@ -212,3 +222,19 @@ def test_a_driver_killed_with_its_cluster_goes_on(tmp_path):
     small.explain(tmp_path / "ray")
     small.explain(tmp_path / "local")
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+
+
+@pytest.mark.parametrize("kind", [Exception, RuntimeError, TimeoutError, ConnectionError])
+def test_a_cluster_that_does_not_start_is_one_sentence(tmp_path, monkeypatch, kind):
+    """Ray raises a plain Exception if a node takes too long."""
+
+    def late(*_, **__):
+        raise kind("The current node timed out during startup.")
+
+    ended = []
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", late)
+    monkeypatch.setattr(ray, "shutdown", lambda: ended.append(True))
+    with pytest.raises(GralisError, match=r"No Ray cluster could be reached or started \(The current node"):
+        small.explain(tmp_path, engine="ray")
+    assert ended  # what it had started

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.checks import as_path, one_of, printable, probability, whole
+from gralis.checks import as_path, flag, one_of, printable, probability, whole
 from gralis.errors import GralisError, bad
 from gralis.many.mean_intervals import difference_half_widths, mean_half_widths
 from gralis.many.moments import Moments
@@ -29,7 +29,7 @@ from gralis.many.result import Results
 from gralis.notebook import InNotebooks, more, n_shown
 from gralis.storage.container import write_text
 from gralis.storage.json_values import plain
-from gralis.views.plots import new_figure
+from gralis.views.plots import axes
 from gralis.views.row_summaries import size_bars
 
 __all__ = ["Importance", "global_importance"]
@@ -110,6 +110,7 @@ class Importance(InNotebooks):
         dict from str to array of shape (n_features,)
             "mean_abs" and "mean"; NaN for a single input.
         """
+        simultaneous = flag(simultaneous, "simultaneous", "half_widths")
         share = (1 - probability(level, "level", "half_widths")) / (len(self.names) if simultaneous else 1)
         moments, n = self.everyone, self.n_inputs
         folded = np.maximum(moments.squares + n * (moments.mean**2 - moments.mean_abs**2), 0.0)
@@ -264,7 +265,7 @@ class Importance(InNotebooks):
             The figure, which a notebook shows.
         """
         order = np.argsort(-self.mean_abs, kind="stable")[: whole(top, "top", 1, "plot")]
-        ax = new_figure(6.8, 1.6 + 0.34 * len(order)).add_subplot() if ax is None else ax
+        ax = axes(ax, 6.8, 1.6 + 0.34 * len(order))
         half = self.half_widths(level)["mean_abs"]
         caption = f"mean |phi| of {self.n_inputs} inputs\nlines: {100 * level:.4g}% intervals for all features together"
         size_bars(ax, [self.names[i] for i in order], self.mean_abs[order], half[order], caption)

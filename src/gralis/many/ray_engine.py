@@ -52,12 +52,18 @@ def ray_workers(
         remote_kind = ray.remote(**share, **restarts)(kind)
         try:
             reference = ray.put(shared)
+        except (ray.exceptions.ObjectStoreFullError, ray.exceptions.OutOfDiskError) as error:
+            raise GralisError(
+                f"The model does not fit into Ray's object store ({_why(error)}); give the cluster a larger one."
+            ) from error
         except Exception as error:  # pickling can raise anything
             raise GralisError(f"The workers cannot receive the model: it cannot be pickled ({_why(error)}).") from error
         actors: list[Any] = []
 
         def start() -> Any:
-            actors.append(remote_kind.remote(reference, *arguments))
+            # A replacement asks for no core: if a whole node is lost, no core may be left, and it would wait for ever.
+            chosen = remote_kind if len(actors) < n else remote_kind.options(num_cpus=0)
+            actors.append(chosen.remote(reference, *arguments))
             return actors[-1]
 
         try:
@@ -90,7 +96,8 @@ def _cluster(address: str | None) -> Iterator[Any]:
                 log_to_driver=False,
                 logging_level="ERROR",
             )
-        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # Ray raises a plain one if a node takes too long to start
+            ray.shutdown()  # what it had started
             raise GralisError(f"No Ray cluster could be reached or started ({error}).") from error
     try:
         yield ray
@@ -189,7 +196,7 @@ class _Driver:
                 result = ray.get(reference)
         except GralisError as sentence:
             error = sentence.__cause__
-            if not isinstance(error, ray.exceptions.RayActorError):
+            if not isinstance(error, (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError)):
                 raise
             lost = list(worker.blocks.values())
             first = lost[0]  # the worker died while it explained this one

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gralis.checks import one_of
+from gralis.checks import one_of, whole
 from gralis.errors import GralisError
 from gralis.files.archive import load
 from gralis.many.result_tables import arrow, empty, unpack
@@ -153,7 +153,8 @@ class Results(InNotebooks):
         dict from str to KeptExplanation
             Empty if the run kept none.
         """
-        number = sorted(self._folder.entries)[block]
+        numbers = sorted(self._folder.entries)
+        number = numbers[whole(block, "block", 0, "Results.kept", most=len(numbers) - 1)]
         entry = self._folder.entries[number]
         named = {item: ledger_name(item) for item in entry.ids}
         return {

@@ -95,7 +95,7 @@ def _table(
         raise bad("drop", "table", "a list of column names", repr(drop))
     names = next(read_rows(path, drop))
     for name in [*drop, *(column for column in (id, label) if column is not None)]:
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise GralisError(f"{path} has no column {name!r}; it has {', '.join(map(repr, names[:8]))}.")
     kept = [i for i, name in enumerate(names) if name not in drop and name not in (id, label)]
     if not kept:

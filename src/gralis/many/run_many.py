@@ -151,6 +151,8 @@ def explain_many(
         if max(folder.entries, default=last) > last:
             raise GralisError(f"{folder.path} holds results of more inputs than there are now; choose another folder.")
     results = Results(out)
+    if not len(results):
+        raise GralisError(f"The results in {folder.path} were removed while they were written; explain them again.")
     if results.n_failures == len(results):
         first = results.failures[0]
         sentence = f"No input could be explained; the first, {first.id!r}: {first.reason}"

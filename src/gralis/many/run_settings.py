@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gralis.arrays import real_numbers
 from gralis.baselines import Sample
 from gralis.features import Features
 from gralis.many.block_worker import ManyOptions
@@ -57,7 +58,7 @@ def _text(value: Any) -> Any:
     if isinstance(value, Sample):
         return ["sample", _text(value.X), repr(value)]
     if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().numpy()
+        value = real_numbers(value, "options", "explain_many", "numbers in a dense tensor", kinds="biufc")
     if isinstance(value, np.ndarray):
         return f"{value.shape} {value.dtype} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, list | tuple):

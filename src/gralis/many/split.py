@@ -107,9 +107,9 @@ class _SplitEvaluator(Evaluator):
         super().__init__(problems, batch_size=batch_size, max_memory=max_memory)
         self._pool = pool
 
-    def evaluate(self, request: RayRequest, *, values: bool) -> tuple[Ledger, ...]:
+    def evaluate(self, request: RayRequest, *, values: bool, remember: bool = True) -> tuple[Ledger, ...]:
         if request.n_rays <= _RAYS:
-            return super().evaluate(request, values=values)
+            return super().evaluate(request, values=values, remember=remember)
         parts = self._pool.map(lambda actor, part: actor.rows.remote(part, values), list(_parts(request)))
         return (Ledger.join([self._charged(*part) for part in parts]),)
 
