@@ -10,6 +10,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from gralis.errors import bad
 
 #: Control characters other than tab and newline, and surrogates, which UTF-8 cannot represent.
@@ -20,7 +22,9 @@ Function = TypeVar("Function")
 
 __all__ = [
     "as_path",
+    "flag",
     "function",
+    "is_auto",
     "is_whole",
     "non_negative",
     "one_of",
@@ -106,6 +110,24 @@ def several(values: Iterable[Choice], name: str, owner: str, allowed: str) -> tu
     if not listed:
         raise bad(name, owner, allowed, repr(values))
     return listed
+
+
+def flag(value: object, name: str, owner: str) -> bool:
+    """The value, if it is True or False.
+
+    >>> flag("yes", "residual", "to_shap")
+    Traceback (most recent call last):
+        ...
+    gralis.errors.GralisError: The 'residual' parameter of to_shap must be True or False. Got 'yes' instead.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise bad(name, owner, "True or False", repr(value)[:200])
+    return bool(value)
+
+
+def is_auto(value: object) -> bool:
+    """Whether the value is the word "auto"; anything may be asked, also an array."""
+    return isinstance(value, str) and value == "auto"
 
 
 def function(value: Function, name: str, owner: str, role: str) -> Function:

@@ -1,4 +1,4 @@
-"""Every public function with arguments that work, and values of any kind to put in their place."""
+"""Every public function and method with arguments that work, and values of any kind to put in their place."""
 
 from __future__ import annotations
 
@@ -14,11 +14,22 @@ from hypothesis import strategies as st
 
 import gralis
 
-MODULES = ("baselines", "canonical", "features", "games", "kernels", "many", "models", "plans", "report", "targets")
+MODULES = (
+    *("baselines", "canonical", "certificates", "faithfulness", "features", "games", "kernels", "many", "methods"),
+    *("models", "plans", "report", "targets", "text", "views"),
+)
 #: What starts servers or writes into registries, and `resolve`, which the library calls with what it checked.
-LEFT_OUT = {"verify", "explain_split", "register", "register_panel", "resolve"}
+LEFT_OUT = {"verify", "explain_split", "register", "register_panel", "register_plot", "resolve"}
 #: The classes that users construct; other classes are results, which functions return.
 CLASSES = {"Features", "Gaussian", "SizeKernel", "MaskKernel", "Results", "Airport", "Glove", "Ishigami", "SobolG"}
+#: The classes whose methods are called on a result.
+RESULTS = {
+    cls.__name__: cls
+    for cls in (
+        *(gralis.Attribution, gralis.Explanation, gralis.Explanations, gralis.Interactions, gralis.MultiScale),
+        *(gralis.Sweep, gralis.many.Importance, gralis.many.Results),
+    )
+}
 
 
 def model(z: torch.Tensor) -> torch.Tensor:
@@ -35,7 +46,42 @@ X = torch.linspace(0.5, 1.5, 3)
 def valid(folder: Path) -> dict[str, Any]:
     """A value that works for parameters of these names."""
     explanation = gralis.explain(model, X, budget=40, progress=False)
+    kept = gralis.many.Results(folder / "run")
     return {
+        "Attribution": explanation.shapley(),
+        "Explanation": explanation,
+        "Explanations": gralis.explain_batch(model, [X, X], budget=40, progress=False),
+        "Importance": gralis.global_importance(kept),
+        "Interactions": explanation.interactions(),
+        "MultiScale": gralis.multiscale(model, X, [gralis.features.coordinates((3,))], budget=40, progress=False),
+        "Results": kept,
+        "Sweep": explanation.sweep([0.5, 1.0]),
+        "attribution": np.ones(3),
+        "annotation": np.array([True, False, False]),
+        "method": "occlusion",
+        "others": [np.ones(3)],
+        "rows": gralis.explain_batch(model, [X, X], budget=40, progress=False),
+        "text": "One sentence. Another one.",
+        "grain": "word",
+        "template": "{a} and {b}",
+        "slots": {"a": "x", "b": ["y", "z"]},
+        "other": explanation,
+        "b_n": np.ones(3),
+        "b_z": 1.0,
+        "pi_min": 0.5,
+        "e_quad": 0.1,
+        "m": 100,
+        "delta": 0.05,
+        "variance": 1.0,
+        "reach": 2.0,
+        "rule": "midpoint",
+        "absolute_distance": np.ones(3),
+        "squared_distance": np.ones(3),
+        "smoothness": gralis.certificates.Smoothness(1.0, 1.0),
+        "width": 4.0,
+        "height": 3.0,
+        "kernel": gralis.Gaussian(0.5),
+        "call": lambda *_: [0.0],
         "model": model,
         "model_a": model,
         "model_b": model,
@@ -72,7 +118,7 @@ def valid(folder: Path) -> dict[str, Any]:
 
 
 def doors() -> dict[str, Callable[..., Any]]:
-    """Every public function and class by its full name."""
+    """Every public function, class and method of a result by its full name."""
     found: dict[str, Callable[..., Any]] = {}
     for where, module in [("gralis", gralis), *((name, getattr(gralis, name)) for name in MODULES)]:
         for name in getattr(module, "__all__", ()):
@@ -80,6 +126,10 @@ def doors() -> dict[str, Callable[..., Any]]:
             wanted = inspect.isfunction(value) or name in CLASSES
             if wanted and name not in LEFT_OUT and _signature(value):
                 found[f"{where}.{name}"] = value
+    for owner, cls in RESULTS.items():
+        for name, value in inspect.getmembers(cls, inspect.isfunction):
+            if not name.startswith("_") and len(_signature(value)) > 1 and value.__module__.startswith("gralis"):
+                found[f"{owner}.{name}"] = value
     return found
 
 
@@ -91,11 +141,13 @@ def _signature(value: Callable[..., Any]) -> list[inspect.Parameter]:
     return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
-def arguments(door: Callable[..., Any], known: dict[str, Any], junk: Iterator[Any], place: int) -> dict[str, Any]:
+def arguments(
+    name: str, door: Callable[..., Any], known: dict[str, Any], junk: Iterator[Any], place: int
+) -> dict[str, Any]:
     """What is required, with a value that works where one is known, and junk for the parameter at this place."""
-    parameters = _signature(door)
+    parameters = [parameter for parameter in _signature(door) if parameter.name != "self"]
     chosen = parameters[place % len(parameters)].name
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = {"self": known[owner]} if (owner := name.split(".")[0]) in RESULTS else {}
     for parameter in parameters:
         if parameter.name == chosen:
             given[chosen] = next(junk)

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 import gralis
 from attack import doors
+from attack.bounded import bounded_memory, own_folder
 from attack.doors import JUNK
+
+__all__ = ["bounded_memory", "own_folder"]  # fixtures
 
 ALL = doors.doors()
 SECONDS = 60
@@ -43,7 +46,7 @@ def in_time() -> Iterator[None]:
 
 
 def check(known: dict, name: str, place: int, junk: list) -> None:
-    arguments = doors.arguments(ALL[name], known, iter(junk), place)
+    arguments = doors.arguments(name, ALL[name], known, iter(junk), place)
     with warnings.catch_warnings(), in_time():
         warnings.simplefilter("ignore")
         try:

@@ -14,12 +14,15 @@ import pytest
 import torch
 
 import gralis
+from attack.bounded import bounded_memory, own_folder
 from attack.crafted import archive
 from gralis.errors import GralisError
 from gralis.many.importance import Importance
 from gralis.many.rows import read_rows
 from gralis.report import content_of
 from gralis.storage.container import read_arrays
+
+__all__ = ["bounded_memory", "own_folder"]  # fixtures
 
 VALUES = [
     None,

@@ -40,7 +40,7 @@ def explain(out: Path):
     return gralis.explain_many(lambda z: z.prod(1), torch.ones(3, 2), out=out, budget=40, progress=False)
 
 
-@pytest.mark.parametrize("kind", ["symbolic", "hard", "short and hard", "pipe", "long"])
+@pytest.mark.parametrize("kind", ["symbolic", "short and symbolic", "hard", "short and hard", "pipe", "long"])
 def test_what_is_no_lock_is_left_as_it_is(tmp_path, elsewhere, kind) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -48,6 +48,8 @@ def test_what_is_no_lock_is_left_as_it_is(tmp_path, elsewhere, kind) -> None:
     match kind:
         case "symbolic":
             (out / "lock").symlink_to(elsewhere / "file")
+        case "short and symbolic":  # only that it is a link can tell
+            (out / "lock").symlink_to(tmp_path / "short")
         case "hard":
             (out / "lock").hardlink_to(elsewhere / "file")
         case "short and hard":
@@ -120,12 +122,16 @@ def test_a_forked_child_names_its_parent_and_does_not_keep_its_lock(tmp_path) ->
     context = multiprocessing.get_context("fork")
     answers, wait = context.Queue(), context.Event()
     sleeper = context.Process(target=wait.wait)
-    with Lock(tmp_path):
+    with Lock(tmp_path) as held:
         sleeper.start()  # it inherits the open file and outlives the lock
         child = context.Process(target=in_child, args=(tmp_path, answers))
         child.start()
         assert f"Another run (process {os.getpid()})" in answers.get(timeout=60)
         child.join()
+        leaving = context.Process(target=held.__exit__, args=(None, None, None))  # as at the end of a forked block
+        leaving.start()
+        leaving.join()
+        assert leaving.exitcode == 0
         other = subprocess.run([sys.executable, "-c", OTHER.format(str(tmp_path))], capture_output=True, text=True)
         assert "Another run" in other.stderr  # the child has not released it either
     with Lock(tmp_path):

@@ -171,9 +171,13 @@ class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.register_buffer("scale", torch.ones(()), persistent=False)
-        self.activation = torch.tanh
+        self.activation, self.kinds = torch.tanh, {"ash", "birch", "cedar", "fir", "larch", "oak", "pine"}
     def forward(self, z):
-        return self.activation(z) * self.scale * len({"a", "b", "c"})
+        return self.activation(z) * self.scale * len({"a", "b", "c"}) * len(self.kinds)
+
+class Cut:
+    def __call__(self, x):
+        return gralis.features.coordinates(x.shape)
 
 def weighted(outputs, weights, k):
     return weights["w"] * outputs[:, k]
@@ -182,7 +186,7 @@ target = functools.partial(weighted, weights={"w": 2.0}, k=1)
 kernel = gralis.SizeKernel(functools.partial(pow, 0.5))
 x = torch.eye(3)
 results = gralis.explain_many(Net().eval(), x, out=sys.argv[1], target=target, kernel=kernel, budget=40, progress=False,
-    baseline=functools.partial(torch.zeros_like), features=lambda x: gralis.features.coordinates(x.shape))
+    baseline=functools.partial(torch.zeros_like), features=Cut())
 """
 
 

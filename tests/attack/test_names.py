@@ -82,6 +82,8 @@ def test_importances_of_others_are_printed_without_control_characters(tmp_path) 
 
 def test_marks_of_the_page_are_only_text_in_a_label(tmp_path) -> None:
     result = explained()
+    for mark in ("@TITLE@", "@STYLE@", "@CONTENT@", "@ARITHMETIC@", "@SCRIPT@"):
+        assert content_of(result.report(tmp_path / "why.html", label=mark, title=mark))["title"] == mark
     for label in BAD:
         path = result.report(tmp_path / "why.html", label=label, title=label)
         assert content_of(path)["schema"].startswith("gralis.report/")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import resource
 import sys
 import traceback
 from pathlib import Path
@@ -18,8 +19,12 @@ PASSED, FAILED, TROUBLE = 0, 1, 2
 HEAVY = ("numpy", "scipy.stats", "scipy.linalg", "scipy.sparse.linalg", "scipy.optimize", "torch", "pytest")
 
 
-def judge(copy: Path, root: Path, checks: tuple[str, ...]) -> None:
-    """Run the checks on copy/src in this process, print into copy/said, and exit with the code of the verdict."""
+def judge(copy: Path, root: Path, checks: tuple[str, ...], seconds: float) -> None:
+    """Run the checks on copy/src in this process, print into copy/said, and exit with the code of the verdict.
+
+    After so many seconds of computing (time on the clock does not count) the process is stopped by SIGXCPU.
+    """
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, resource.RLIM_INFINITY))
     said = os.open(copy / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(said, stream)
@@ -27,7 +32,9 @@ def judge(copy: Path, root: Path, checks: tuple[str, ...]) -> None:
     os.environ["CI"] = "1"  # hypothesis draws the same examples every time
     os.chdir(root)
     sys.dont_write_bytecode = True
-    sys.path[:0] = [str(copy / "src"), str(root / "tests")]
+    places = [str(copy / "src"), str(root / "tests")]
+    sys.path[:0] = places
+    os.environ["PYTHONPATH"] = os.pathsep.join(places)  # a test may start a process, which must see the mutant too
     try:
         code = _verdict(copy, checks)
     except BaseException:

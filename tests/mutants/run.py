@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import queue
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -25,14 +26,15 @@ from py_compile import PycInvalidationMode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mutants.judge import FAILED, HEAVY, judge
+from mutants.judge import FAILED, HEAVY, TROUBLE, judge
 from mutants.mutant import ROOT, SOURCE, Mutant
 from mutants.table import MUTANTS
 
 _STATE = ROOT / "build" / "mutants.json"
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(list(HEAVY))
-_PATIENCE, _LEAST_SECONDS = 8.0, 300.0  # a mutant may take so many times as long as its checks, then it is caught
+_PATIENCE, _LEAST_SECONDS = 8.0, 300.0  # a mutant may compute so many times as long as its checks, then it is caught
+_WAIT = 6.0  # so many times as long on the clock: a busy machine catches nothing, so there is no verdict after that
 
 
 def main() -> int:
@@ -159,13 +161,15 @@ class Workshop:
 
 def _process(copy: Path, checks: tuple[str, ...], limit: float) -> tuple[int, str]:
     """The exit code of the judge on this copy, and the first line it printed that says something."""
-    process = _CONTEXT.Process(target=judge, args=(copy, ROOT, checks))
+    process = _CONTEXT.Process(target=judge, args=(copy, ROOT, checks, limit))
     process.start()
-    process.join(limit)
+    process.join(_WAIT * limit)
     if process.is_alive():
         process.kill()
         process.join()
-        return FAILED, f"stopped after {limit:.0f} s"
+        return TROUBLE, f"no verdict after {_WAIT * limit:.0f} s"
+    if process.exitcode == -signal.SIGXCPU:
+        return FAILED, f"stopped after {limit:.0f} s of computing"
     lines = [line for line in (copy / "said").read_text(errors="replace").splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(("FAILS", "FAILED", "E  ", "/")) or "Error" in line]
     return int(process.exitcode or 0), (telling or lines or ["nothing"])[0][:300]

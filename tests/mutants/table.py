@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mutants import (
+    table_attack,
     table_certificates,
     table_explainers,
     table_faithfulness,
@@ -26,4 +27,5 @@ MUTANTS = (
     *table_faithfulness.MUTANTS,
     *table_features.MUTANTS,
     *table_trees.MUTANTS,
+    *table_attack.MUTANTS,
 )

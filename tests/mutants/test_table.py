@@ -74,3 +74,22 @@ def test_a_survivor_and_a_caught_mutant(tmp_path: Path, monkeypatch: pytest.Monk
     capsys.readouterr()
     assert again.run(work, verbose=False) == results
     assert capsys.readouterr().out == ""  # nothing ran a second time
+
+
+@pytest.mark.parametrize(
+    ("statement", "wait", "verdict", "says"),
+    [
+        ("while True: pass", 300.0, "caught", "of computing"),
+        ("import time; time.sleep(1e4)", 1.0, "trouble", "no verdict"),
+    ],
+)
+def test_a_mutant_that_computes_forever_is_caught_and_one_that_waits_is_not_judged(
+    statement, wait, verdict, says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine slows the clock of a mutant down, but not the time that it computes."""
+    monkeypatch.setattr(run, "_LEAST_SECONDS", 3.0)
+    monkeypatch.setattr(run, "_WAIT", wait)
+    endless = Mutant("endless", "version", "version.py", "from __future__", f"{statement}\nfrom __future__", "", ())
+    monkeypatch.setattr(Mutant, "applied", lambda mutant: f"{statement}\n")
+    result = run.Workshop(tmp_path, 1, {})._judged(endless, ("verify:library_laws._masks",))
+    assert (result["verdict"], says in result["says"]) == (verdict, True)
