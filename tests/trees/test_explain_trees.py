@@ -102,10 +102,6 @@ def test_everything_a_result_can_do(explanation, tmp_path):
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda e: e.lime(), "lime fits the values of sampled coalitions"),
-        (lambda e: e.kernel_shap(), "use shapley()"),
-        (lambda e: e.interactions(order=3), "order=3 is not available"),
-        (lambda e: e.interactions(order=2, index="FSII"), "FSII is not available on trees"),
         (lambda e: e.extend(100), "already exact"),
         (lambda e: e.as_it_grew(), "as_it_grew needs"),
         (lambda e: e.with_nodes(3), "keeps none"),

@@ -19,6 +19,7 @@ from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.run import Run
 from gralis.targets import Target, Targets
+from gralis.trees import why_unread
 
 #: Only these adapt the default budget to the speed of the model. What many inputs cost must not depend on it.
 _PACED = ("explain", "cost")
@@ -101,8 +102,9 @@ def explain(
     budget : int, "auto" or None, default="auto"
         The largest number of gradients, including the pilot, all replicates and all baselines. Plans without
         gradients count forwards. "auto" takes 1024. If these would take more than a minute, the run stops as soon as
-        every half-width is 5% of |F(x) - F(x')|, or after 60 seconds, and the result says how to go on. None lets the
-        plan take what it needs.
+        every half-width is 5% of |F(x) - F(x')|, or after 60 seconds, and the result says how to go on. A plan without
+        gradients takes all coalitions if they are at most 4096 and quick. "values" takes 65 536 forwards if these are
+        quicker than the fit to 1024, and then fits nothing; see `plans.values`. None lets the plan take what it needs.
     tolerance : float, optional
         Stop as soon as every simultaneous half-width at `level` is at most max(atol, tolerance * |F(x) - F(x')|).
     level : float, default=0.95
@@ -237,4 +239,6 @@ def _without_gradients(problem: Problem) -> tuple[str, str] | None:
         return "endpoint", sentence
     if not isinstance(problem.model, EstimatorModel):
         return None
-    return "values", "the model has no gradient, so plan='values' takes the place of plan='shared': Shapley values"
+    sentence = "the model has no gradient, so plan='values' takes the place of plan='shared': Shapley values"
+    unread = why_unread(problem.model.estimator)
+    return "values", f"{sentence}. The trees are not summed up exactly: {unread}" if unread else sentence

@@ -22,6 +22,8 @@ from gralis.explainers.tree_values import TreeValues
 from gralis.ledger import AnyLedger, Ledger, TreeLedger
 from gralis.rays import CENSUS
 
+_NOTHING = 1e-12  # of the largest value
+
 
 @dataclass(frozen=True, eq=False)
 class CoalitionValues:
@@ -67,8 +69,22 @@ class CoalitionValues:
         return len(np.unique(np.packbits(self.masks, axis=1), axis=0))
 
     @property
+    def silent(self) -> bool:
+        """Whether v is 0 at all coalitions that were drawn, but not at all known ones, so that no error shows.
+
+        F then moves on coalitions that were hardly drawn, if on any besides the known ones.
+        """
+        drawn, size = self.replicate >= 0, np.abs(self.value)
+        most = size.max(initial=0.0)
+        return not self.complete and most > 0 and bool(drawn.any()) and bool(size[drawn].max() <= _NOTHING * most)
+
+    @property
     def note(self) -> str:
-        return "values from ray sums (Lemma A), not forwards" if self.from_rays else ""
+        notes = (
+            "values from ray sums (Lemma A), not forwards" if self.from_rays else "",
+            "v is 0 at all coalitions that were drawn, so no error shows" if self.silent else "",
+        )
+        return "; ".join(note for note in notes if note)
 
     def table(self) -> Array:
         """v of all 2^n coalitions, the empty one first. The rows must be complete."""
@@ -125,7 +141,7 @@ def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array)
     CoalitionValues or TreeValues
     """
     if isinstance(ledger, TreeLedger):
-        return TreeValues(ledger)
+        return TreeValues(ledger, _listed)
     ledger = ledger.require_rows("An explainer that reads coalition values")
     value, from_rays = _values(ledger)
     with np.errstate(divide="ignore"):  # a baseline may have no weight
@@ -152,6 +168,12 @@ def coalition_values_of(ledger: AnyLedger, full: Array, baseline_weights: Array)
         from_rays,
         bool((ledger.owner[sampled] >= 0).any()),
     )
+
+
+def _listed(masks: Masks, values: Array) -> CoalitionValues:
+    """The values of all coalitions, each of which counts once."""
+    known = np.zeros(len(masks))
+    return CoalitionValues(masks, values, known, known.astype(np.int64), 1, complete=True, from_rays=False)
 
 
 def log_class_size(n_features: int) -> Array:

@@ -78,8 +78,8 @@ def lime(game: Game, ridge: float, sigma: float, k_features: int | None, select:
     """A ridge fit on all 0/1 features, or on the `k_features` features that `select` chooses."""
     values, n = game.rows("lime"), game.n_features
     ridge, sigma = non_negative(ridge, "ridge", "lime"), positive(sigma, "sigma", "lime")
-    if sigma < _LEAST_SIGMA:
-        raise bad("sigma", "lime", f"a number >= {_LEAST_SIGMA:g}", repr(sigma))
+    if not _LEAST_SIGMA <= sigma <= 1 / _LEAST_SIGMA:
+        raise bad("sigma", "lime", f"a number from {_LEAST_SIGMA:g} to {1 / _LEAST_SIGMA:g}", repr(sigma))
     if k_features is not None and not is_whole(k_features, 1, n):
         raise bad("k_features", "lime", f"None or a whole number from 1 to {n}", repr(k_features))
     n_kept = n if k_features is None else k_features

@@ -158,4 +158,4 @@ def _jackknifed(game: CoalitionValues, fit: Fit, n_values: int, method: str) -> 
         raise GralisError("Errors need at least two replicates of the plan; explain with replicates=2 or more.")
     without = np.stack([fit(game.together(without=r)) for r in range(game.n_replicates)])
     departures = (game.n_replicates - 1) * (without.mean(0) - without)
-    return Estimate(together, departures, method)
+    return Estimate(together, departures, method).unknown_where(np.full(n_values, game.silent))

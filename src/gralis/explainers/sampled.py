@@ -34,7 +34,7 @@ def index_estimate(game: CoalitionValues, index: Index, sets: Sequence[Coalition
         raise GralisError("Errors need at least two replicates of the plan; explain with replicates=2 or more.")
     counts = coefficients(game, index, sets)
     tried = (_with_surrogate(game, counts, index, sets, order) for order in _orders(game))
-    estimate = Steadiest.of(tried)
+    estimate = Steadiest.of(tried).unknown_where(np.full(len(sets), game.silent))
     return _at_least_typical(estimate, np.array([len(members) for members in sets])) if game.chained else estimate
 
 

@@ -51,9 +51,10 @@ def vector(values: object, n: int, parameter: str, owner: str) -> tuple[Number, 
 
 def non_negatives(values: object, parameter: str, owner: str) -> tuple[Number, ...]:
     """At least one number, none of them negative."""
-    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str) or not np.size(values):
+    listed = values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else values
+    if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
         raise bad(parameter, owner, "a sequence of at least one number >= 0", repr(values))
-    numbers = vector(values, np.size(values), parameter, owner)
+    numbers = vector(listed, len(listed), parameter, owner)
     if min(numbers) < 0:
         raise bad(parameter, owner, "numbers >= 0", str(min(numbers)))
     return numbers

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.arrays import Array
+from gralis.arrays import Array, Masks
 from gralis.errors import GralisError
 from gralis.kernels import Kernel, SizeKernel
 from gralis.kernels.stored import TableOfSizes
@@ -95,6 +95,15 @@ class TreeLedger:
     def pairs(self, weight: IndexWeight) -> Array:
         """The index with weights p(n, 2, s) of every pair, above the diagonal, (n_features, n_features)."""
         return np.asarray(pairs_of_row(self.trees, self.x, self.baselines, weight, self.weights)[0])
+
+    def values_of(self, masks: Masks) -> Array:
+        """v(T) = F(x_T) - F(x') of every coalition, averaged over the baselines, by running down the trees."""
+        taken = masks[:, self.trees.groups]  # (n_coalitions, n_columns)
+        values = np.zeros(len(masks))
+        for baseline, weight in zip(self.baselines, self.weights, strict=True):
+            nothing = self.trees.outputs(baseline[None])[0, 0]
+            values += weight * (self.trees.outputs(np.where(taken, self.x, baseline))[:, 0] - nothing)
+        return values
 
     @cached_property
     def sum_of_values(self) -> float:

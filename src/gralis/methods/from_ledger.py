@@ -21,6 +21,7 @@ from gralis.results.explanation import Explanation
 __all__ = ["gralis", "gralis_uniform", "integrated_gradients", "kernel_shap", "lime", "singles"]
 
 _NODES = 64  # on the path of Integrated Gradients
+_MOST_NODES = 2**20
 _ALL_ORDERS = 12  # so many discrete features jump in every order; of more, a few random orders are evaluated
 _ORDERS = 8
 _ENOUGH_POINTS = 32  # points on the ray of all features from which a ledger is read instead
@@ -160,7 +161,9 @@ def integrated_gradients(
         weights = problem.baselines.weights
         n_orders = 1 if problem.features.discrete.sum() <= _ALL_ORDERS else _ORDERS
         most = max(1, settings.budget // (n_orders * len(weights)))
-        rule = midpoint(min(_NODES, most) if n_nodes is None else whole(n_nodes, "n_nodes", 1, "integrated_gradients"))
+        if n_nodes is None:
+            n_nodes = min(_NODES, most)
+        rule = midpoint(whole(n_nodes, "n_nodes", 1, "integrated_gradients", most=_MOST_NODES))
         replicate, baseline = np.divmod(np.arange(n_orders * len(weights)), len(weights))
         rays = (np.ones((len(replicate), problem.n_features), dtype=bool), np.zeros(len(replicate)), replicate)
         request = RayRequest.of(*rays, *rule.on_rays(np.random.default_rng(0), len(replicate)), baseline=baseline)

@@ -14,7 +14,7 @@ from gralis.api.explain import explain
 from gralis.api.tree_problem import TreeProblem, outputs_of
 from gralis.arrays import describe as describe_value
 from gralis.baselines.endpoints import Leaves
-from gralis.checks import whole
+from gralis.checks import is_auto, whole
 from gralis.errors import bad
 from gralis.evaluation.evaluator import Evaluator
 from gralis.kernels import Gaussian, as_kernel
@@ -95,7 +95,7 @@ class SharedSettings:
     def require_valid(self, owner: str) -> None:
         """Raise the sentence that names the first setting with a wrong value."""
         whole(self.seed, "seed", 0, owner)
-        if self.batch_size != "auto":
+        if not is_auto(self.batch_size):
             whole(self.batch_size, "batch_size", 1, owner)
 
 

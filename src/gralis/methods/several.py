@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from torch import nn
 
 from gralis.api.signature import keywords_of
+from gralis.checks import several
 from gralis.errors import bad
 from gralis.kernels import Gaussian
 from gralis.methods.registry import FROM_LEDGER, METHODS
@@ -59,9 +60,11 @@ def run(
     >>> {name: attribution.values.round(6).tolist() for name, attribution in attributions.items()}
     {'gralis': [1.0, -2.0], 'occlusion': [1.0, -2.0]}
     """
-    chosen = [names] if isinstance(names, str) else list(names)
+    chosen = (names,) if isinstance(names, str) else several(names, "names", "methods.run", "a list of methods")
+    if not isinstance(options, Mapping) or not all(isinstance(further, Mapping) for further in options.values()):
+        raise bad("options", "methods.run", "a dict from methods to dicts of their keywords", repr(options)[:200])
     for name in [*chosen, *options]:
-        if name not in METHODS:
+        if not isinstance(name, str) or name not in METHODS:
             raise bad("names", "methods.run", f"made of {', '.join(map(repr, METHODS))}", repr(name))
     settings = MethodSettings.of(run, keywords)
     if settings.ledger is None and FROM_LEDGER & set(chosen):

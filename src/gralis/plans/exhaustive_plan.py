@@ -3,7 +3,8 @@
 Gauss-Legendre nodes come first, on the rays that weigh most. If two witnesses agree that these rays are smooth (the
 Legendre coefficients fall, and by Lemma A the checksum is small), all rays get Gauss-Legendre nodes, and what the
 witnesses leave is the error. If not, the error of a fixed rule would be a bias that no interval sees. The rest of the
-budget then goes to random nodes, which have no bias: on all rays if each can have six, otherwise on rays from the law.
+budget then goes to random nodes, which have no bias: on all rays if each can have six on the average (rays that weigh
+more get more of them), otherwise on rays from the law.
 The values of all coalitions are evaluated in every case.
 """
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.arrays import Masks
+from gralis.arrays import Array, Masks
 from gralis.checks import whole
 from gralis.errors import BudgetError, GralisError
 from gralis.estimators import COPIES, ENUMERATED
@@ -24,6 +25,7 @@ from gralis.estimators.ray_weights import importance
 from gralis.laws import all_masks
 from gralis.ledger import Ledger
 from gralis.plans.enumeration import everywhere
+from gralis.plans.node_allotment import nodes_by_ray
 from gralis.plans.node_density import node_density
 from gralis.plans.plan import Plan, PlanningTask, Probe, Schedule
 from gralis.plans.ray_walk import walked_density
@@ -178,10 +180,7 @@ class ExhaustiveSchedule(Schedule):
     def first_rays(self) -> NDArray[np.bool_]:
         """The rays to look at before the nodes are settled: the rays of all features, then the heaviest."""
         task, everyone = self.task, self.all_rays(0)
-        weight = np.zeros(everyone.n_rays)
-        for number, (law, share) in enumerate(zip(task.laws, task.baseline_weights, strict=True)):
-            rows = everyone.baseline == number
-            weight[rows] = share * np.exp(law.log_conditional(everyone.masks[rows])).max(1)
+        weight = _ray_weights(task, everyone.masks, everyone.baseline)
         weight[everyone.masks.all(1)] = np.inf  # the longest ray sees most of the model
         first = np.argsort(-weight, kind="stable")[: max(3 * task.n_baselines, everyone.n_rays // _FIRST_SHARE)]
         return np.isin(np.arange(everyone.n_rays), first)
@@ -201,12 +200,26 @@ class CopiesSchedule(Schedule):
 
     def replicate(self, index: int) -> RayRequest:
         assert isinstance(self.rule, RandomRule)
-        masks, baseline = everywhere(_drawn_masks(self.task), self.task.n_baselines)
-        nodes, weights = self.rule.on_rays_apart(self.task.rng(index), len(masks))
+        task = self.task
+        masks, baseline = everywhere(_drawn_masks(task), task.n_baselines)
+        if task.n_nodes:  # the user wants as many on every ray
+            counts = np.full(len(masks), task.n_nodes)
+        else:
+            counts = nodes_by_ray(_ray_weights(task, masks, baseline), masks.sum(1), self.rule.n_nodes)
+        nodes, weights = self.rule.on_rays_apart(task.rng(index), counts)
         return RayRequest.of(masks, np.zeros(len(masks)), index, nodes, weights, baseline=baseline)
 
     def census(self) -> RayRequest | None:
         return single_features(self.task)
+
+
+def _ray_weights(task: PlanningTask, masks: Masks, baseline: NDArray[np.int64]) -> Array:
+    """W(T) = max_i q_i(T), times the weight of the baseline, (n_rays,)."""
+    weight = np.zeros(len(masks))
+    for number, (law, share) in enumerate(zip(task.laws, task.baseline_weights, strict=True)):
+        rows = baseline == number
+        weight[rows] = share * np.exp(law.log_conditional(masks[rows])).max(1)
+    return weight
 
 
 def _drawn_masks(task: PlanningTask) -> Masks:

@@ -134,9 +134,9 @@ class Schedule(ABC):
         The name of the plan, as results show it.
     estimator : Estimator
         The estimator that reads the ledger of this plan.
-    enumerates, grows, learns_density : bool
-        Whether all coalitions are evaluated, whether more replicates make the values better, and whether the nodes
-        follow a density that the pilot taught.
+    enumerates, grows, learns_density, remembers : bool
+        Whether all coalitions are evaluated, whether more replicates make the values better, whether the nodes follow a
+        density that the pilot taught, and whether values are remembered so that no coalition is evaluated twice.
     """
 
     task: PlanningTask
@@ -150,6 +150,7 @@ class Schedule(ABC):
     enumerates: ClassVar[bool] = False  # all coalitions are evaluated, so that the rows are few
     grows: ClassVar[bool] = True  # more replicates make the values better
     learns_density: ClassVar[bool] = False  # the nodes follow a density that the pilot taught
+    remembers: ClassVar[bool] = True  # no coalition is evaluated twice
 
     @abstractmethod
     def replicate(self, index: int) -> RayRequest:

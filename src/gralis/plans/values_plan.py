@@ -7,6 +7,9 @@ within pairs matter, and all sizes have the same weight.
    coalitions than its share of the budget. Pairs of features are listed too if they take less than half of the budget;
    this determines the Shapley values of games whose interactions have at most four features.
 2. Replicates. The other sizes are drawn in equal numbers, without replacement.
+
+A fit to these values makes the most of every call, and takes up to seconds. Random orders (`walks`) need no fit, but
+many more calls; they are for models that cost less than the fit.
 """
 
 from __future__ import annotations
@@ -20,10 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array, Masks
+from gralis.checks import one_of
 from gralis.estimators import SHAPLEY
 from gralis.laws.law import systematic_counts
 from gralis.plans.enumeration import all_values, forwards_for_all
 from gralis.plans.plan import Plan, PlanningTask, Probe, Schedule
+from gralis.plans.walks import WalksSchedule, settled_walks
 from gralis.rays import CENSUS, RayRequest
 
 __all__ = ["Deck", "ValuesPlan", "ValuesSchedule", "filled", "values"]
@@ -32,10 +37,18 @@ _REPLICATES = range(6, 21)
 _LESS_THAN_HALF = 0.45
 
 
-def values() -> Plan:
+def values(orders: bool = False) -> Plan:
     """Shapley values from forward passes alone; the kernel plays no part.
 
-    All coalitions are evaluated if the budget of forward passes allows, else pairs of complementary coalitions.
+    All coalitions are evaluated if the budget of forward passes allows, else pairs of complementary coalitions or pairs
+    of opposite orders.
+
+    Parameters
+    ----------
+    orders : bool, default=False
+        False evaluates pairs of complements and fits a process to their values, which makes the most of every call and
+        takes up to seconds. True walks along random orders and fits nothing, which makes the most of the time if the
+        model costs some microseconds per row: give it a large budget. Interactions from many orders take long.
 
     Returns
     -------
@@ -43,25 +56,29 @@ def values() -> Plan:
 
     Examples
     --------
-    >>> values().name
-    'values'
+    >>> values().name, values(orders=True).orders
+    ('values', True)
     """
-    return ValuesPlan()
+    return ValuesPlan(one_of(orders, (False, True), "orders", "plans.values"))
 
 
 @dataclass(frozen=True)
 class ValuesPlan(Plan):
-    """All coalitions if the budget of forward passes allows, else pairs of complements."""
+    """All coalitions if the budget of forward passes allows, else pairs of complements, or of opposite orders."""
+
+    orders: bool = False
 
     name = "values"
     counts_forwards = True
 
-    def settle(self, task: PlanningTask, probe: Probe) -> ValuesSchedule:
+    def settle(self, task: PlanningTask, probe: Probe) -> ValuesSchedule | WalksSchedule:
         n, ends = task.n_features, 1 + task.n_baselines  # F(x) and every F(x') are forwards too
         moving = int((task.squared_distance > 0).any(0).sum())  # the evaluator knows that the others change nothing
         everything = forwards_for_all(task, moving, self.name)
         if task.budget is None or task.budget >= everything:
             return ValuesSchedule(task, None, 1, (2**n - 1) * task.n_baselines, exact=True)
+        if self.orders:
+            return settled_walks(task)
         single = task.n_baselines == 1
         least = ends + 2 * n + 2 * task.least_replicates
         task.needs(int(min(least, everything)), f"plan='values' with {n} features")

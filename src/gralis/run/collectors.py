@@ -18,8 +18,8 @@ class KeptRows:
 
     takes_all = True  # all replicates may be evaluated as one request
 
-    def __init__(self, evaluator: Evaluator, values: bool) -> None:
-        self._evaluator, self._values = evaluator, values
+    def __init__(self, evaluator: Evaluator, values: bool, remember: bool = True) -> None:
+        self._evaluator, self._values, self._remember = evaluator, values, remember
         self._parts: list[Sequence[Ledger]] = []
 
     def keep(self, ledgers: Sequence[Ledger]) -> None:
@@ -28,7 +28,7 @@ class KeptRows:
             self._parts.append(ledgers)
 
     def add(self, request: RayRequest) -> None:
-        self._parts.append(self._evaluator.evaluate(request, values=self._values))
+        self._parts.append(self._evaluator.evaluate(request, values=self._values, remember=self._remember))
 
     def ledgers(self) -> Sequence[Ledger]:
         self._parts = [tuple(Ledger.join(of_question) for of_question in zip(*self._parts, strict=True))]

@@ -10,6 +10,7 @@ from gralis.errors import GralisError
 from gralis.estimators import estimates
 from gralis.evaluation.clock import Stopwatch
 from gralis.ledger import Ledger
+from gralis.options import Options
 from gralis.plans import Schedule
 from gralis.plans.ray_walk import WALK_FORWARDS
 from gralis.run import pace
@@ -26,16 +27,25 @@ class ExpectedRun(RunSettings):
     """The part of a `Run` that says what it will take."""
 
     def set_pace(self, forward: float) -> None:
-        """Choose the budget of a slow model if the user did not, given the seconds of one forward."""
+        """Choose the budget of a slow or very quick model if the user did not, given the seconds of one forward."""
         counts_forwards = self.plan.counts_forwards
+        self.options = self._enumerated(forward)
         self.options = pace.paced(self.options, forward, self.problem.n_features, self.n_targets, counts_forwards)
+
+    def _enumerated(self, forward: float) -> Options:
+        """The options for all coalitions, if the plan has no gradients and they are few and quick."""
+        if not self.plan.counts_forwards:
+            return self.options
+        moving = int((self.problem.squared_distance > 0).any(0).sum())
+        return pace.enumerated(self.options, forward, moving, self.problem.baselines.n_baselines)
 
     def seconds_per_forward(self, clock: Stopwatch) -> float:
         """The seconds of one forward. The first batch also pays for the set-up, so a slow one is evaluated again."""
         evaluator, n_ends = self._evaluator, self._evaluator.cost.n_forwards
         if np.isnan(evaluator.seconds_per_forward):  # a plan without gradients has evaluated F(x) and F(x') alone
             first = clock.seconds / n_ends
-            if first * pace.DEFAULT_BUDGET <= pace.AUTOMATIC_SECONDS:
+            looks_slow = self._enumerated(0.0).budget != self._enumerated(first).budget
+            if first * pace.DEFAULT_BUDGET <= pace.AUTOMATIC_SECONDS and not looks_slow:
                 return first
             evaluator.endpoints()
             self.options = replace(self.options, budget=pace.DEFAULT_BUDGET - n_ends)

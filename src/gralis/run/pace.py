@@ -1,7 +1,9 @@
 """What the time allows: the default budget of a slow model, and a sentence for limits that are too short.
 
 By default a run takes 1 024 gradients. If these would take longer than a minute, it stops as soon as every half-width
-is 5% of |F(x) - F(x')|, or after a minute. What was decided is stored with the result, so that a replay does the same.
+is 5% of |F(x) - F(x')|, or after a minute. A plan of forwards evaluates all coalitions if they are at most 4 096 and
+quick, because the fit to fewer of them would take longer. What was decided is stored with the result, so that a replay
+does the same.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ __all__ = [
     "BACKWARD",
     "DEFAULT_BUDGET",
     "FOREVER",
+    "enumerated",
     "paced",
     "too_short",
     "unlimited",
@@ -26,8 +29,31 @@ __all__ = [
 AUTOMATIC_SECONDS = 60.0
 FOREVER = 1e9  # seconds
 AUTOMATIC_TOLERANCE = 0.05
+_MOST_ENUMERATED = 4 * DEFAULT_BUDGET  # forwards
+#: All coalitions may take this long, measured by single calls. In batches they usually take a small part of it.
+_SECONDS_ENUMERATED = 20.0
 BACKWARD = 2.0  # forwards that a backward usually takes
 _PER_FEATURE, _BESIDE = 8, 64  # gradients that a slow model gets at least
+
+
+def enumerated(options: Options, forward: float, n_moving: int, n_baselines: int) -> Options:
+    """The options of a run without gradients with the default budget: all coalitions if they are few and quick.
+
+    Parameters
+    ----------
+    options : Options
+        The options. They stay as they are unless the budget is the default and the time is not limited.
+    forward : float
+        The seconds of one forward.
+    n_moving, n_baselines : int
+        The numbers of features that differ from a baseline, and of baselines.
+    """
+    if not options.automatic or options.max_seconds is not None or n_moving > _MOST_ENUMERATED.bit_length():
+        return options
+    n_forwards = (2**n_moving - 2) * n_baselines + 1 + n_baselines  # F(x) and every F(x') among them
+    if not DEFAULT_BUDGET < n_forwards <= _MOST_ENUMERATED or forward * n_forwards > _SECONDS_ENUMERATED:
+        return options
+    return replace(options, budget=n_forwards)
 
 
 def paced(options: Options, forward: float, n_features: int, n_targets: int, counts_forwards: bool) -> Options:

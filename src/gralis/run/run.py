@@ -87,7 +87,7 @@ class Run(ExpectedRun):
         stage = self._stage(schedule, ends, FOLDED if folds else schedule.estimator, 0, clock, bar)
         if folds:
             return self._collected(SummedRows(self._evaluator, stage.designs, self.kernels), stage, 0)
-        rows = KeptRows(self._evaluator, self.with_values(schedule))
+        rows = KeptRows(self._evaluator, self.with_values(schedule), schedule.remembers)
         rows.keep(schedule.pilot)
         rows.keep(self._known)
         census = schedule.census()
@@ -142,7 +142,7 @@ class Run(ExpectedRun):
             if estimator is FOLDED:
                 collector = SummedRows(self._evaluator, stage.designs, self.kernels, ledgers)
             else:
-                collector = KeptRows(self._evaluator, self.with_values(schedule))
+                collector = KeptRows(self._evaluator, self.with_values(schedule), schedule.remembers)
                 collector.keep([ledger.require_rows("Going on") for ledger in ledgers])
             return self._collected(collector, stage, done)
 

@@ -111,6 +111,8 @@ class RunSettings:
         All jumps together need at most 2^n points, at which every feature is at x' or elsewhere: a discrete one at x, a
         continuous one half-way. One order on each ray often needs more than four forwards per gradient.
         """
+        if not self.problem.features.discrete.any():
+            return np.full(len(replicate), EVERY_ORDER)
         n_points = (2 ** min(self.problem.n_features, 60) - 1) * self.problem.baselines.n_baselines
         budget = _NO_BUDGET if self.options.budget is None else self.options.budget
         if n_points <= _ORDER_POINTS * budget or isinstance(self.plan, ExhaustivePlan):

@@ -108,6 +108,6 @@ def smooth_rows(request: RayRequest, values: bool) -> Ledger:
     n = request.masks.shape[1]
     weights = np.random.default_rng(0).standard_normal((n, n)) * _STEEP / np.sqrt(n)
     reach = request.masks @ weights  # (n_rays, n_neurons)
-    slope = 1 - np.tanh(request.nodes[:, :, None] * reach[:, None]) ** 2  # (n_rays, n_nodes, n_neurons)
-    gradient = slope.reshape(-1, n) @ weights.T
+    slope = 1 - np.tanh(request.by_point("nodes")[:, None] * reach[request.ray]) ** 2  # (n_points, n_neurons)
+    gradient = slope @ weights.T
     return Ledger.record(request, gradient, np.tanh(reach).sum(1) if values else np.full(len(reach), np.nan))

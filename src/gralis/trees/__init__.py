@@ -13,7 +13,7 @@ from gralis.trees.ensemble import TreeEnsemble
 from gralis.trees.exact import phi_of_rows
 from gralis.trees.indices import pairs_of_row, shapley_weight, singles_of_rows, sum_of_values
 from gralis.trees.many_rows import ExactRows, exact_many
-from gralis.trees.reading import has_trees, read
+from gralis.trees.reading import has_trees, read, why_unread
 
 __all__ = [
     "ExactRows",
@@ -26,4 +26,5 @@ __all__ = [
     "shapley_weight",
     "singles_of_rows",
     "sum_of_values",
+    "why_unread",
 ]

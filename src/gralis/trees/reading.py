@@ -15,7 +15,7 @@ from gralis.trees.sklearn_gradient_boosting import read_gradient_boosting
 from gralis.trees.sklearn_histogram_boosting import read_histogram_boosting
 from gralis.trees.xgboost_json import read_xgboost
 
-__all__ = ["has_trees", "read"]
+__all__ = ["has_trees", "read", "why_unread"]
 
 _FORESTS = ("DecisionTree", "ExtraTree", "RandomForest", "ExtraTrees")
 _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
@@ -101,3 +101,20 @@ def read(estimator: object) -> TreeEnsemble:
             f"The trees of this {type(estimator).__name__} cannot be read ({error!r}); fit it first. If it is fitted, "
             f"its version is not known to gralis: explain its predict function with gralis.models.blackbox."
         ) from error
+
+
+def why_unread(estimator: object) -> str:
+    """Why the trees of an estimator are not summed up exactly, as part of a sentence; empty if nothing prevents it.
+
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> why_unread(DecisionTreeRegressor().fit([[0.0], [1.0]], [2.0, 3.0]))
+    ''
+    """
+    if not has_trees(estimator):
+        return ""
+    try:
+        read(estimator)
+    except GralisError as error:
+        said = str(error).split("; ")[0].rstrip(".")
+        return said[:1].lower() + said[1:]
+    return ""
