@@ -350,7 +350,7 @@ def explanation() -> Explanation:
         (lambda e: e.sweep(["a"]), r"'sigma'.*'a'"),
         (lambda e: e.with_kernel("uniform"), r"'kernel'.*'uniform'"),
         (lambda e: e.with_kernel(Uniform), r"'kernel'.*class"),
-        (lambda e: e.extend(0), r"'budget'.*>= 1.*0"),
+        (lambda e: e.extend(0), r"'budget'.*from 1 to.*0"),
         (lambda e: e.extend("more"), r"'budget'.*'more'"),
         (lambda e: e.extend(3), r"needs a budget of \d+.*3"),
         (lambda e: e.save("/nowhere/at/all.gralis"), r"/nowhere/at does not exist"),

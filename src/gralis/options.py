@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 import numpy as np
 import torch
 
-from gralis.checks import non_negative, one_of, positive, probability, whole
+from gralis.checks import is_auto, non_negative, one_of, positive, probability, whole
 from gralis.errors import bad
 from gralis.plans import Plan
 from gralis.rays.quadrature import NAMES as QUADRATURES
@@ -78,7 +78,8 @@ class Options:
         """The options after all checks. A bad option raises an error that says what is allowed."""
         budget, tolerance, batch_size = given["budget"], given["tolerance"], given["batch_size"]
         progress, automatic = given["progress"], isinstance(budget, str) and budget == "auto"
-        if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        is_function = callable(progress) and not isinstance(progress, type)
+        if progress is not None and not isinstance(progress, bool) and not is_function:
             raise bad("progress", "explain", "None, True, False or a function of (done, total)", repr(progress))
         return cls(
             budget=DEFAULT_BUDGET if automatic else _optional(whole, budget, "budget", 1),
@@ -91,15 +92,11 @@ class Options:
             atol=non_negative(given["atol"], "atol", "explain"),
             max_seconds=_optional(positive, given["max_seconds"], "max_seconds"),
             seed=_seed(given["seed"]),
-            batch_size=None if _is_auto(batch_size) else whole(batch_size, "batch_size", 1),
+            batch_size=None if is_auto(batch_size) else whole(batch_size, "batch_size", 1),
             max_memory=_optional(whole, given["max_memory"], "max_memory", 1),
             on_interrupt=one_of(given["on_interrupt"], ("raise", "return"), "on_interrupt", "explain"),
             automatic=automatic,
         )
-
-
-def _is_auto(value: object) -> bool:
-    return isinstance(value, str) and value == "auto"
 
 
 def _optional(check: Callable[..., Value], value: object, name: str, *bounds: int) -> Value | None:

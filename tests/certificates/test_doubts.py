@@ -84,6 +84,16 @@ def test_rounding_is_in_the_intervals():
     assert not ranks.above[1, 0]
 
 
+def test_rounding_is_in_sampled_intervals():
+    """The signal of a float32 model is small beside its offset, and all replicates are rounded alike."""
+    weights, x = torch.linspace(-0.05, 0.05, 10), torch.ones(10)
+    e = gralis.explain(lambda z: z @ weights + 1e6, x, budget=100)
+    error = np.abs(e.values - (weights * x).double().numpy())
+    assert not e.exact
+    assert error.max() > 1e-3
+    assert (error <= e.half_widths()).all()
+
+
 def test_a_model_compared_with_itself_has_not_changed():
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(6, 40), torch.nn.ReLU(), torch.nn.Linear(40, 1)).eval()
@@ -147,15 +157,25 @@ def test_differences_that_are_too_few_are_a_doubt_of_the_endpoint_form():
 
 
 def test_a_single_node_that_makes_the_error_of_all_rays_is_a_doubt():
-    """Two steps in different directions, so steep that eight nodes on a ray of seven features hit them on few rays."""
+    """Two steps in different directions, so steep that the nodes on the rays of seven features hit them on few rays."""
     weights = torch.tensor(np.random.default_rng(2).uniform(0.2, 1.8, (7, 2)))
     weights[:4, 1] *= -1
 
     def steps(z: torch.Tensor) -> torch.Tensor:
-        return torch.sigmoid(400 * (z @ weights - 0.45 * weights.sum(0))).sum(1)
+        return torch.sigmoid(1000 * (z @ weights - 0.45 * weights.sum(0))).sum(1)
 
     found = [gralis.explain(steps, torch.ones(7, dtype=torch.float64), seed=seed) for seed in range(6)]
     few = [e for e in found if e.estimate.carriers[e.estimate.sampling_error.argmax()] < 2]
     assert few
     assert all(any("A single node makes" in sentence for sentence in e.doubts) for e in few)
     assert gralis.explain(relu_net(7, 0), torch.ones(7, dtype=torch.float64)).doubts == ()
+
+
+def test_given_orders_say_that_nothing_shows_their_error() -> None:
+    """Every feature lies on a ray, so more budget would not help."""
+    plan = gralis.plans.permutation(orders=[[0, 1, 2], [2, 1, 0]])
+    e = gralis.explain(lambda z: z.prod(1), torch.ones(3).double(), plan=plan, budget=None)
+    assert np.isnan(e.stderr).all()
+    (doubt,) = e.doubts
+    assert "orders of this plan were given" in doubt
+    assert "n_permutations" in doubt

@@ -94,3 +94,31 @@ def test_a_column_that_is_declared_is_no_longer_named() -> None:
     found = explain(model, x, features=features)
     assert standing_gradients(found.ledger, found.delta, NAMES[:4]) == ()
     assert found.ledger.checksum == pytest.approx(np.zeros(15), abs=1e-6)
+
+
+def test_a_gradient_that_is_zero_somewhere_is_not_zero_everywhere() -> None:
+    """relu(b - 0.4) sleeps on the first part of its ray and wakes up on the second."""
+    found = explain(
+        lambda z: z[:, 0] ** 3 + torch.relu(z[:, 1] - 0.4) + z[:, 2],
+        torch.ones(3, dtype=torch.float64),
+        plan="exhaustive",
+        quadrature="midpoint",
+        n_nodes=2,
+    )
+    assert np.abs(found.ledger.checksum).max() > 0.05  # something is missing, but no step of a column
+    assert standing_gradients(found.ledger, found.delta, NAMES[:3]) == ()
+
+
+def test_unused_features_are_not_named_and_a_rounded_one_among_them_is() -> None:
+    """Random nodes leave noise on rays of many features, which a fit with 188 unused members takes for steps."""
+    names = [str(i) for i in range(200)]
+    x = torch.linspace(0.6, 1.4, 200, dtype=torch.float64)
+    for seed in range(3):
+        network = net(12, nn.Tanh(), seed)
+        plain = explain(lambda z, network=network: network(z[:, :12])[:, 0], x, budget=300, seed=seed)
+        assert standing_gradients(plain.ledger, plain.delta, names) == ()
+        stepped = explain(
+            lambda z, network=network: network(z[:, :12])[:, 0] + 2 * torch.round(z[:, 50]), x, budget=300, seed=seed
+        )
+        (doubt,) = standing_gradients(stepped.ledger, stepped.delta, names)
+        assert doubt.startswith("The gradient of 50 is zero")

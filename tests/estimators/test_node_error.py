@@ -67,3 +67,35 @@ def test_without_coalition_values_one_node_shows_nothing():
     assert "not known" in e.doubts[0]
     again = gralis.explain(lambda z: z.prod(1), x, plan="exhaustive", quadrature="midpoint", n_nodes=2)
     assert np.isfinite(again.half_widths()).all()
+
+
+@pytest.mark.parametrize("kinks", [{0.67: 1, 0.9: -2}, {0.31: 1, 0.08: -2}, {0.73: -2, 0.9: 3}])
+def test_two_kinks_are_not_taken_for_a_smooth_ray(kinks):
+    """With two kinks the last two groups of coefficients may fall fast by chance; the groups before them do not."""
+
+    def bent(a):
+        return sum(slope * torch.relu(a - place) for place, slope in kinks.items())
+
+    true, bound = _errors(
+        lambda z: bent(z[:, 0]) - bent(z[:, 1]), torch.ones(2, dtype=torch.float64), "gauss-legendre", 8
+    )
+    assert true.max() > 0.01
+    assert (true <= bound + 1e-5).all()
+
+
+def test_a_last_coefficient_that_vanishes_by_symmetry_does_not_hide_the_others():
+    """The slope of clamp(a, 0.3, 0.7) is even about 1/2, so all its odd Legendre coefficients are zero."""
+
+    def model(z):
+        return z[:, 0].clamp(0.3, 0.7) - z[:, 1].clamp(0.3, 0.7)
+
+    true, bound = _errors(model, torch.ones(2, dtype=torch.float64), "gauss-legendre", 8)
+    assert true.max() > 1e-3
+    assert (true <= bound + 1e-5).all()
+
+
+def test_right_endpoints_are_charged_with_their_step():
+    """The slope of a^2 is 2t: k right endpoints are off by 1/k, and in a^2 - b^2 the checksum of both is zero."""
+    true, bound = _errors(lambda z: z[:, 0] ** 2 - z[:, 1] ** 2, torch.ones(2, dtype=torch.float64), "riemann", 16)
+    assert np.allclose(true[-1], 1 / 16, atol=1e-5)
+    assert (true <= bound + 1e-9).all()

@@ -69,7 +69,8 @@ def test_every_package_lists_its_names(package: ModuleType) -> None:
 @pytest.mark.parametrize("name", sorted(MEMBERS))
 def test_every_parameter_is_documented(name: str) -> None:
     member = MEMBERS[name]
-    document = inspect.getdoc(member) or ""
+    family = inspect.getmro(member) if isinstance(member, type) else [member]  # a subclass adds what is new
+    document = "\n".join(inspect.getdoc(each) or "" for each in family)
     missing = [p for p in parameters(member) if not re.search(rf"(^|[ ,*`]){re.escape(p)}\b", document, re.M)]
     assert not missing, f"{name} says nothing about {', '.join(missing)}"
 

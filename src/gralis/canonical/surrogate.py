@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gralis.arrays import Array, Masks
+from gralis.arrays import Array, Masks, real_numbers
 from gralis.canonical.coalitions import problem_of
 from gralis.canonical.triple import Triple
 from gralis.checks import non_negative, one_of, positive
@@ -107,7 +107,7 @@ def _design(masks: ArrayLike | None, n: int) -> Masks:
     """The design of the user, checked, or all coalitions."""
     if masks is None:
         return np.concatenate([all_masks(n), np.zeros((1, n), dtype=bool)])
-    rows = np.asarray(masks)
+    rows = real_numbers(masks, "masks", "canonical.lime", "rows of 0 and 1")
     if rows.ndim != 2 or rows.shape[1] != n or len(rows) == 0 or not np.isin(rows, (0, 1)).all():
         raise bad("masks", "canonical.lime", f"0/1 rows of shape (n_perturbations, {n})", f"shape {rows.shape}")
     return rows.astype(bool)
@@ -119,7 +119,7 @@ def _support(support: Iterable[int] | None, n: int) -> list[int]:
         return list(range(n))
     try:
         kept = sorted({int(i) for i in support})
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         raise bad("support", "canonical.lime", f"features out of 0 .. {n - 1}", repr(support)) from None
     if not kept or kept[0] < 0 or kept[-1] >= n:
         raise bad("support", "canonical.lime", f"at least one feature out of 0 .. {n - 1}", repr(kept))

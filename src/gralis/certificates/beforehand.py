@@ -167,7 +167,7 @@ def before(
         kernel,
         squares[None],
         absolute_distance,
-        smoothness or Smoothness(),
+        Smoothness() if smoothness is None else smoothness,
         probability(delta, "delta", "before"),
     )
     if quadrature is not None:

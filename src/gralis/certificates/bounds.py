@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gralis.arrays import Array
+from gralis.arrays import Array, describe, length, real_numbers
+from gralis.checks import one_of, positive, probability, whole
 from gralis.errors import GralisError, bad
-from gralis.kernels import Gaussian, Kernel, SizeKernel, Uniform
+from gralis.kernels import Gaussian, Kernel, SizeKernel, Uniform, as_kernel
 from gralis.laws.law import all_masks
 from gralis.laws.table import MOST_FEATURES
 
@@ -40,6 +41,17 @@ class Smoothness:
     third: float | None = None
 
 
+def _constants(owner: str, m: object, delta: object, **arrays: object) -> tuple[list[Array], float, float]:
+    """The checked constants of a bound: arrays that fit each other, the number of draws, and a probability."""
+    checked = [real_numbers(value, name, owner, "a real number or an array of them") for name, value in arrays.items()]
+    try:
+        np.broadcast_shapes(*(array.shape for array in checked))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(arrays, checked, strict=True))
+        raise GralisError(f"The arrays of {owner} must have one shape, or be single numbers. Got {shapes}.") from None
+    return checked, positive(m, "m", owner), probability(delta, "delta", owner)
+
+
 def numerator_bound(b_n: Array, e_quad: Array, m: float, delta: float) -> Array:
     """B_N / sqrt(m delta) + E_quad: Theorem 3, for the unnormalised accumulator N_i of one feature.
 
@@ -64,6 +76,7 @@ def numerator_bound(b_n: Array, e_quad: Array, m: float, delta: float) -> Array:
     >>> float(numerator_bound(2.0, 0.1, 400, 0.04))
     0.6
     """
+    (b_n, e_quad), m, delta = _constants("numerator_bound", m, delta, b_n=b_n, e_quad=e_quad)
     return np.asarray(b_n / np.sqrt(m * delta) + e_quad)
 
 
@@ -91,6 +104,8 @@ def ratio_bound(b_n: Array, b_z: Array, pi_min: Array, e_quad: Array, m: float, 
     >>> ratio_bound(np.array([2.0]), np.array([1.0]), np.array([0.5]), np.array([0.1]), 200, 0.04).tolist()
     [6.2]
     """
+    given = {"b_n": b_n, "b_z": b_z, "pi_min": pi_min, "e_quad": e_quad}
+    (b_n, b_z, pi_min, e_quad), m, delta = _constants("ratio_bound", m, delta, **given)
     chebyshev = 1 / np.sqrt(m * delta / 2)
     return np.asarray((b_n * chebyshev + e_quad) / pi_min + b_n * b_z * chebyshev / pi_min**2)
 
@@ -119,6 +134,9 @@ def aggregate_bound(b_n: Array, b_z: Array, pi_min: Array, e_quad: Array, m: flo
     >>> aggregate_bound(np.array([2.0, 2.0]), 1.0, 0.5, 0.1, 200, 0.08)
     12.4
     """
+    probability(delta, "delta", "aggregate_bound")
+    if not length(b_n):
+        raise bad("b_n", "aggregate_bound", "an array with one number per feature", describe(b_n))
     return float(ratio_bound(b_n, b_z, pi_min, e_quad, m, delta / len(b_n)).sum())
 
 
@@ -148,17 +166,20 @@ def quadrature_bound(rule: str, k: int, absolute_distance: Array, smoothness: Sm
     >>> quadrature_bound("midpoint", 10, np.array([1.0, 2.0]), Smoothness(third=8.0)).round(3).tolist()
     [0.03, 0.06]
     """
+    one_of(rule, ("midpoint", "riemann", "random"), "quadrature", "certificate(method='paper')")
+    k = whole(k, "k", 1, "quadrature_bound", most=10**9)
+    absolute_distance = real_numbers(absolute_distance, "absolute_distance", "quadrature_bound", kinds="iuf")
+    if not isinstance(smoothness, Smoothness):
+        raise bad("smoothness", "quadrature_bound", "a Smoothness", describe(smoothness))
     if rule == "random":
         return np.zeros_like(absolute_distance)
     if rule == "midpoint":
         if smoothness.third is None:
             return None
         return np.asarray(absolute_distance * absolute_distance.sum() ** 2 * smoothness.third / (24 * k**2))
-    if rule == "riemann":
-        if smoothness.second is None:
-            return None
-        return np.asarray(absolute_distance * absolute_distance.sum() * smoothness.second / (2 * k))
-    raise bad("quadrature", "certificate(method='paper')", "'midpoint', 'riemann' or 'random'", repr(rule))
+    if smoothness.second is None:
+        return None
+    return np.asarray(absolute_distance * absolute_distance.sum() * smoothness.second / (2 * k))
 
 
 def kernel_range(kernel: Kernel, squared_distance: Array) -> tuple[Array, Array]:
@@ -182,6 +203,10 @@ def kernel_range(kernel: Kernel, squared_distance: Array) -> tuple[Array, Array]
     >>> np.log(low).tolist(), high.tolist()
     ([-2.0, -1.0], [1.0, 1.0])
     """
+    kernel = as_kernel(kernel)
+    squared_distance = real_numbers(squared_distance, "squared_distance", "kernel_range", kinds="iuf")
+    if squared_distance.ndim != 1 or not squared_distance.size:
+        raise bad("squared_distance", "kernel_range", "one number per feature", describe(squared_distance))
     n = len(squared_distance)
     if isinstance(kernel, Gaussian):
         log_p = kernel.log_p(squared_distance)
@@ -228,6 +253,7 @@ def bernstein_bound(variance: Array, reach: Array, m: float, delta: float) -> Ar
     >>> float(bernstein_bound(4.0, 3.0, 100, 0.05).round(4))
     0.617
     """
+    (variance, reach), m, delta = _constants("bernstein_bound", m, delta, variance=variance, reach=reach)
     log = np.log(2 / delta)
     return np.asarray(np.sqrt(2 * variance * log / m) + 2 * reach * log / (3 * m))
 
@@ -252,5 +278,6 @@ def empirical_bernstein_bound(variance: Array, reach: Array, m: float, delta: fl
     >>> float(empirical_bernstein_bound(4.0, 3.0, 100, 0.05).round(4))
     1.2118
     """
+    (variance, reach), m, delta = _constants("empirical_bernstein_bound", m, delta, variance=variance, reach=reach)
     log = np.log(4 / delta)
     return np.asarray(np.sqrt(2 * variance * log / m) + 7 * 2 * reach * log / (3 * (m - 1)))

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gralis.arrays import Array
-from gralis.errors import GralisError
+from gralis.arrays import Array, describe
+from gralis.checks import whole
+from gralis.errors import GralisError, bad
 from gralis.ledger import AnyLedger, Ledger
 from gralis.notebook import InNotebooks
 
@@ -109,6 +110,9 @@ def calibrate(
     from gralis.api.explain import explain  # this is the only stage below `api` that starts a run
 
     options: dict[str, Any] = {"baseline": baseline, "features": features, "layer": layer, "seed": seed}
+    budget = whole(budget, "budget", 1, "calibrate", most=10**9)
+    if isinstance(target, list) or (isinstance(target, str) and target == "all"):
+        raise bad("target", "calibrate", "one target", describe(target))
     if kernel is not None:
         options["kernel"] = kernel
     return of_ledger(explain(model, x, target=target, budget=budget, plan="independent", **options).ledger)

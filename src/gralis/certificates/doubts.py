@@ -87,6 +87,8 @@ def _unvisited(ledger: AnyLedger, design: Design, estimate: Estimate, names: Seq
     unknown = design.moving & np.isnan(estimate.departures).any(0)
     if not unknown.any():
         return ""
+    if design.estimator.no_certificate is not None:
+        return design.estimator.no_certificate
     return (
         f"The error of {_listed(unknown, np.abs(estimate.values), names)} is not known, because no sampled ray "
         f"contains the feature; explain with a larger budget."

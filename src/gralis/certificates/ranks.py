@@ -93,7 +93,7 @@ def ranks(
     estimate: Estimate, names: Sequence[str], level: float, price: float, by: Literal["magnitude", "value"]
 ) -> Ranks:
     """The possible ranks of every feature, from simultaneous intervals for all pairs."""
-    if by not in ("magnitude", "value"):
+    if not isinstance(by, str) or by not in ("magnitude", "value"):
         raise bad("by", "ranks", "'magnitude' or 'value'", repr(by))
     n = len(estimate.values)
     if n > _MOST_FEATURES:

@@ -13,6 +13,7 @@ from gralis.estimators import Estimate
 
 N_DRAWS = 2000
 MOST_NUMBERS = 2**25  # if more normal numbers were needed, Bonferroni's quantile is used instead
+_IN_CACHE = 2**16  # numbers that are worked on together
 MOST_REPLICATES = 96  # that are drawn: with more, Student's t is nearly normal
 
 
@@ -57,11 +58,17 @@ def critical(departures: Array, level: float) -> float:
     # Any root of the correlation serves; the smaller one needs fewer numbers.
     root = scores if n_replicates <= n_moving else np.linalg.qr(scores, mode="r")
     n_drawn = min(n_replicates, MOST_REPLICATES)
-    together = rng.standard_normal((N_DRAWS, n_drawn, len(root))) @ root
-    apart = rng.standard_normal((N_DRAWS, n_drawn, n_moving))
-    draws = np.sqrt(1 - alone) * together + np.sqrt(alone) * apart
-    t = draws.mean(1) / draws.std(1, ddof=1) * np.sqrt(n_drawn)
-    return min(ceiling, float(np.quantile(np.abs(t).max(1), level)))
+    together = rng.standard_normal((N_DRAWS, n_drawn, len(root)))
+    largest = []
+    for some in np.array_split(together, max(1, N_DRAWS * n_drawn * n_moving // _IN_CACHE)):
+        draws = rng.standard_normal((len(some), n_drawn, n_moving))
+        draws *= np.sqrt(alone)
+        draws += np.sqrt(1 - alone) * some @ root
+        mean = draws.mean(1)
+        draws -= mean[:, None]
+        squares = np.einsum("drf,drf->df", draws, draws)
+        largest.append((np.abs(mean) / np.sqrt(squares / (n_drawn - 1))).max(1))
+    return min(ceiling, float(np.quantile(np.concatenate(largest) * np.sqrt(n_drawn), level)))
 
 
 def _independence(scores: Array) -> float:

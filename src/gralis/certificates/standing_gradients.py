@@ -20,6 +20,7 @@ __all__ = ["standing_gradients"]
 _ZERO = 1e-12  # relative to the largest gradient
 _LEAST_POINTS = 8  # at which another feature has a gradient
 _STANDARD_ERRORS = 4.0  # that the missing part of a feature must exceed
+_OWN_FIT = 1e-9  # a row that determines its own fit shows no noise
 _LEAST_SHARE = 0.01  # of |F(x) - F(x')| that the missing part of a feature must exceed
 
 
@@ -78,13 +79,20 @@ def _standing(ledger: Ledger) -> NDArray[np.int64]:
 
 
 def _fit(members: NDArray[np.bool_], missing: Array) -> tuple[Array, Array]:
-    """The coefficient of every member, and its standard error."""
+    """The coefficient of every member, and its standard error: the larger of two.
+
+    The first takes all rows to be equally noisy. The second (HC3) takes the noise of every row from what the fit leaves
+    there without it: random nodes leave much on rays of many features and nothing on those of a single one.
+    """
     table = members.astype(np.float64)
     inverse = np.linalg.pinv(table.T @ table)
-    coefficients = inverse @ table.T @ missing
+    solve = inverse @ table.T
+    coefficients = solve @ missing
     left = missing - table @ coefficients
-    variance = (left**2).sum() / (len(table) - table.shape[1])
-    return coefficients, np.sqrt(variance * np.diag(inverse))
+    alike = (left**2).sum() / (len(table) - table.shape[1]) * np.diag(inverse)
+    others = 1 - np.einsum("ij,ji->i", table, solve)  # how little a row determines its own fit
+    by_row = solve**2 @ np.divide(left, others, out=np.zeros_like(left), where=others > _OWN_FIT) ** 2
+    return coefficients, np.sqrt(np.maximum(alike, by_row))
 
 
 def _sentence(found: Sequence[tuple[str, float]], n_points: int, scale: float) -> str:

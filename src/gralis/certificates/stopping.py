@@ -35,7 +35,8 @@ class Looks:
         (4, 7, 15, 30, 60)
         """
         least = min(max(4, first + 1), last)
-        return cls(tuple(int(look) for look in np.unique(np.geomspace(least, last, _N_LOOKS).astype(int))))
+        between = np.geomspace(least, float(last), _N_LOOKS)[:-1]  # as floats: last may be larger than an int64
+        return cls(tuple(sorted({*map(int, between), last})))
 
     def __contains__(self, n_replicates: int) -> bool:
         return n_replicates in self.at

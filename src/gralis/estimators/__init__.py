@@ -7,6 +7,7 @@ copies     the exhaustive plan for models that are not smooth: independent rando
 ratio      Algorithm 1
 endpoint   marginal differences of coalition values
 shapley    Shapley values from any coalition values, by the games that the rows make likely
+walks      Shapley values from random orders, without a fit
 folded     sums of rays, for very many features
 tree_sums  the closed-form sum over the crossings of trees
 node_error how far fixed nodes may be off on each ray
@@ -33,6 +34,7 @@ from gralis.estimators.plain import EnumeratedRays, WeightedRays
 from gralis.estimators.ratio import GivenRatio, Ratio
 from gralis.estimators.shapley import LikelyGames
 from gralis.estimators.tree_sums import TreeSums
+from gralis.estimators.walks import RandomOrders
 from gralis.registry import Registry
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "ENUMERATED",
     "FOLDED",
     "GIVEN_RATIO",
+    "ORDERS",
     "RATIO",
     "SHAPLEY",
     "TREES",
@@ -56,11 +59,11 @@ __all__ = [
 
 ADJUSTED, WEIGHTED, ENUMERATED, RATIO = AdjustedRays(), WeightedRays(), EnumeratedRays(), Ratio()
 COPIES, ENDPOINT, SHAPLEY, FOLDED = CopiedRays(), EndpointDifferences(), LikelyGames(), FoldedRays()
-GIVEN_RATIO, TREES = GivenRatio(), TreeSums()
+GIVEN_RATIO, TREES, ORDERS = GivenRatio(), TreeSums(), RandomOrders()
 
 _BUILT_IN: tuple[Estimator, ...] = (
     *(ADJUSTED, WEIGHTED, ENUMERATED, COPIES),
-    *(RATIO, GIVEN_RATIO, ENDPOINT, SHAPLEY, FOLDED, TREES),
+    *(RATIO, GIVEN_RATIO, ENDPOINT, SHAPLEY, ORDERS, FOLDED, TREES),
 )
 _BY_NAME = Registry("estimators.register", {estimator.name: estimator for estimator in _BUILT_IN}, "estimator.name")
 

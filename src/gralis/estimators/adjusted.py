@@ -40,9 +40,9 @@ _LEAST_NOISE = 1e-60  # relative to the noisiest feature; a smaller one would ov
 
 #: Marks the rays from which coefficients may be learnt.
 Learners: TypeAlias = NDArray[np.bool_]
-#: Takes a question, a prediction and the learners. Returns what the surrogate knows, (n_values,), and what each ray
-#: adds, (n_rays, n_values).
-Remainder: TypeAlias = Callable[[int, Prediction, Learners], tuple[Array, Array]]
+#: Takes a prediction, the learners and the numbers of some rays. Returns what the surrogate knows of each question,
+#: (n_questions, n_values), and what each of these rays adds, (n_questions, n_some_rays, n_values).
+Remainder: TypeAlias = Callable[[Prediction, Learners, NDArray[np.int64]], tuple[Array, Array]]
 
 
 class AdjustedRays(Estimator):
@@ -58,12 +58,12 @@ class AdjustedRays(Estimator):
         """phi of every question. Each replicate uses the surrogate with which the other replicates agree best."""
         weights = _weights_by_design(ledgers, designs)
         members = ledgers[0].masks.astype(np.float64)
-        left = [_Left(ledger, members, weights[design]) for ledger, design in zip(ledgers, designs, strict=True)]
 
-        def remainder(question: int, guess: Prediction, learn: Learners) -> tuple[Array, Array]:
-            return guess.phi, left[question].by(guess, learn)
+        def remainders(questions: Sequence[int]) -> Remainder:
+            left = _Left([ledgers[q] for q in questions], members, [weights[designs[q]] for q in questions])
+            return lambda guess, learn, rays: (guess.phi, left.by(guess, learn, rays))
 
-        chosen = _chosen(ledgers, designs, weights, remainder, "adjusted rays")
+        chosen = _chosen(ledgers, designs, weights, remainders, "adjusted rays")
         return tuple(
             estimate.unknown_where(design.moving & unvisited(ledger, design.laws, design.baseline_weights))
             for estimate, ledger, design in zip(chosen, ledgers, designs, strict=True)
@@ -75,10 +75,11 @@ class AdjustedRays(Estimator):
         weights = _weights_by_design([ledger], [uniform])
         rate = weights[uniform].max(1)  # under the uniform kernel all members of T have the same weight
 
-        def remainder(question: int, guess: Prediction, learn: Learners) -> tuple[Array, Array]:
-            return guess.phi.sum(keepdims=True), (rate * (ledger.value - guess.value))[:, None]
+        def remainder(guess: Prediction, learn: Learners, rays: NDArray[np.int64]) -> tuple[Array, Array]:
+            left = rate * (ledger.value - guess.value)
+            return guess.phi.sum(1, keepdims=True), left[:, rays, None]
 
-        return _chosen([ledger], [uniform], weights, remainder, "adjusted values")[0]
+        return _chosen([ledger], [uniform], weights, lambda _: remainder, "adjusted values")[0]
 
     def known_share(self, ledger: Ledger, design: Design) -> Array:
         return unsampled(ledger, design.laws, design.baseline_weights)
@@ -102,7 +103,7 @@ def _chosen(
     ledgers: Sequence[Ledger],
     designs: Sequence[Design],
     weights: Mapping[Design, Array],
-    remainder: Remainder,
+    remainders: Callable[[Sequence[int]], Remainder],
     name: str,
 ) -> tuple[Estimate, ...]:
     """The steadiest estimate for every question; questions with equal active features share the fits."""
@@ -118,7 +119,7 @@ def _chosen(
         best.update({question: Steadiest() for question in questions})
         for kind, surrogate in _surrogates(lesson):
             open_ = {question: place for place, question in enumerate(questions) if not best[question].over}
-            for question, (known, parts) in _cross_fitted(lesson, surrogate, open_, remainder).items():
+            for question, known, parts in _cross_fitted(lesson, surrogate, open_, remainders):
                 estimate = _mean(lesson.rays, known, parts, f"{name} ({kind})")
                 best[question].look_at(estimate, _widening(surrogate, lesson))
             if all(best[question].over for question in questions):
@@ -158,67 +159,79 @@ def _mean(ledger: Ledger, known: Array, parts: Array, method: str) -> Estimate:
 
 
 def _cross_fitted(
-    lesson: Lesson, surrogate: RaySurrogate, questions: Mapping[int, int], remainder: Remainder
-) -> dict[int, tuple[Array, Array]]:
+    lesson: Lesson,
+    surrogate: RaySurrogate,
+    questions: Mapping[int, int],
+    remainders: Callable[[Sequence[int]], Remainder],
+) -> Iterator[tuple[int, Array, Array]]:
     """What surrogate and census give every replicate, and what every ray adds to its replicate, for each question.
 
     A replicate uses only surrogates that were fitted without it. `questions` maps each question to its place in the
-    lesson.
+    lesson. All folds of a few questions are worked through together, so that their rows stay in the cache.
     """
     rays = lesson.rays
     folds, census = _folds(rays), np.flatnonzero(rays.replicate == CENSUS)
-    results: dict[int, tuple[Array, Array]] = {}
-    for fold, fit in enumerate(surrogate.leave_out(folds)):
-        own, others = np.flatnonzero(folds == fold), folds != fold
-        replicates = np.unique(rays.replicate[own])
-        for question, guess in zip(questions, fit(list(questions.values())), strict=True):
-            phi, part = remainder(question, guess, others)
-            if question not in results:
-                results[question] = np.zeros((rays.n_replicates, len(phi))), np.zeros_like(part)
-            known, parts = results[question]
-            parts[own] = part[own]
-            known[replicates] = phi + part[census].sum(0)
-    return results
+    fits = list(surrogate.leave_out(folds))
+    own = [np.flatnonzero(folds == fold) for fold in range(len(fits))]
+    for some in lesson.portions(list(questions)):
+        remainder, places = remainders(some), [questions[question] for question in some]
+        known: Array = np.empty(0)
+        parts: Array = np.empty(0)
+        for fold, (fit, mine) in enumerate(zip(fits, own, strict=True)):
+            phi, part = remainder(fit(places), folds != fold, np.concatenate([mine, census]))
+            if fold == 0:  # the first answer shows how many values a question has
+                known, parts = (np.zeros((len(some), n, phi.shape[1])) for n in (rays.n_replicates, rays.n_rays))
+            known[:, np.unique(rays.replicate[mine])] = (phi + part[:, len(mine) :].sum(1))[:, None]
+            parts[:, mine] = part[:, : len(mine)]
+        yield from zip(some, known, parts, strict=True)
 
 
 class _Left:
-    """What surrogates and the checksum leave of the rays of one question, times the weights of the rays."""
+    """What surrogates and the checksum leave of the rays of some questions, times the weights of the rays.
 
-    def __init__(self, ledger: Ledger, members: Array, weights: Array) -> None:
-        self._ledger, self._members, self._weights, self._squares = ledger, members, weights, weights**2
-        self._scale = (ledger.weight / ledger.stretch)[:, None]
-        self._value = np.nan_to_num(ledger.value)
-        known = np.isfinite(ledger.value)
-        self._single = np.flatnonzero(known & (ledger.sizes == 1))  # by Lemma A their rays are their values
-        self._usable = known & (ledger.nodes_per_ray > 0) & (ledger.sizes > 1)
+    The arrays have one row per question and one per ray, (n_questions, n_rays, ...).
+    """
 
-    def by(self, guess: Prediction, learn: Learners) -> Array:
-        """The weighted part of every ray that neither surrogate nor checksum explains, (n_rays, n_features)."""
-        ledger, single = self._ledger, self._single
-        predicted = ledger.sum_points(self._scale * guess.slope) * self._members
-        predicted[single] = self._members[single] * guess.value[single, None]
-        left = ledger.rays_by_lemma_a - predicted
+    def __init__(self, ledgers: Sequence[Ledger], members: Array, weights: Sequence[Array]) -> None:
+        self._ledger, self._members, self._weights = ledgers[0], members, np.stack(weights)
+        self._rays = np.stack([ledger.rays_by_lemma_a for ledger in ledgers])
+        value = np.stack([ledger.value for ledger in ledgers])
+        known, rays = np.isfinite(value), ledgers[0]
+        self._squares, self._value = self._weights**2, np.nan_to_num(value)
+        self._scale = members[rays.ray] * (rays.weight / rays.stretch)[:, None]
+        self._single = known & (rays.sizes == 1)  # by Lemma A their rays are their values
+        self._usable = known & (rays.nodes_per_ray > 0) & (rays.sizes > 1)
+
+    def by(self, guess: Prediction, learn: Learners, rays: NDArray[np.int64]) -> Array:
+        """The weighted part of these rays that neither surrogate nor checksum explains."""
+        predicted = self._ledger.sum_points(self._scale * guess.slope, axis=1)
+        question, single = np.nonzero(self._single)
+        predicted[question, single] = self._members[single] * guess.value[question, single, None]
+        left = np.subtract(self._rays, predicted, out=predicted)
+        remains = left[:, rays]
         if self._usable.any():
-            left -= self._by_checksum(left, guess.value, learn)
-        return np.asarray(self._weights * left)
+            remains -= self._by_checksum(left, guess.value, learn, rays)
+        remains *= self._weights[:, rays]
+        return np.asarray(remains)
 
-    def _by_checksum(self, left: Array, guessed_value: Array, learn: Learners) -> Array:
+    def _by_checksum(self, left: Array, guessed_value: Array, learn: Learners, rays: NDArray[np.int64]) -> Array:
         """(b_i share_i(T) + b'_i / |T|) c(T), where c is the checksum of `left` and share_i that of its noise.
 
-        The coefficients b and b' are learnt from the rays that `learn` marks.
+        The coefficients b and b' are learnt from the rays that `learn` marks, and used for those that `rays` names.
         """
-        members, everyone = self._members, np.ones(left.shape[1])
+        members, everyone = self._members, np.ones(left.shape[2])
         check = np.where(self._usable, left @ everyone - (self._value - guessed_value), 0.0)
-        taught = (self._usable & learn).astype(np.float64)
-        noise = (taught @ left**2) / np.maximum(taught @ members, 1) + TINY
-        noise = np.maximum(noise / noise.max(), _LEAST_NOISE)
-        by_share, by_size = check / (members @ noise), check / self._ledger.sizes
-        columns = np.stack([by_share**2, by_share * by_size, by_size**2, by_share, by_size]) * taught
-        first, mixed, second = columns[:3] @ self._squares  # the weights are zero outside T
-        normal = np.stack([noise**2 * first, noise * mixed, noise * mixed, second], axis=1).reshape(-1, 2, 2)
-        right = columns[3:] @ (self._squares * left)
-        right[0] *= noise
-        ridge = CHECKSUM_RIDGE * np.einsum("iff->i", normal)[:, None] + TINY
-        normal[:, np.arange(2), np.arange(2)] += ridge
-        b, b_even = np.linalg.solve(normal, right.T[:, :, None])[:, :, 0].T
-        return np.asarray(members * (np.stack([by_share, by_size], axis=1) @ np.stack([noise * b, b_even])))
+        taught = (self._usable & learn).astype(np.float64)[:, None]  # (n_questions, 1, n_rays)
+        noise = (taught @ left**2)[:, 0] / np.maximum(taught[:, 0] @ members, 1) + TINY
+        noise = np.maximum(noise / noise.max(1, keepdims=True), _LEAST_NOISE)
+        by_share, by_size = check / (noise @ members.T), check / self._ledger.sizes
+        columns = np.stack([by_share**2, by_share * by_size, by_size**2, by_share, by_size], axis=1) * taught
+        squares = columns[:, :3] @ self._squares  # the weights are zero outside T
+        right = columns[:, 3:] @ (self._squares * left)
+        right[:, 0] *= noise
+        first, mixed, second = noise**2 * squares[:, 0], noise * squares[:, 1], squares[:, 2]
+        ridge = CHECKSUM_RIDGE * (first + second) + TINY
+        normal = np.stack([first + ridge, mixed, mixed, second + ridge], axis=-1).reshape(*first.shape, 2, 2)
+        b, b_even = np.moveaxis(np.linalg.solve(normal, np.moveaxis(right, 1, 2)[..., None])[..., 0], 2, 0)
+        terms = np.stack([by_share[:, rays], by_size[:, rays]], axis=2)
+        return np.asarray(members[rays] * (terms @ np.stack([noise * b, b_even], axis=1)))

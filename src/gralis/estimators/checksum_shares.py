@@ -50,7 +50,7 @@ def checksum_shares(masks: Masks, noise: Array, ray: NDArray[np.int64]) -> Check
     masks : array of shape (n_rays, n_features)
         The coalition of every ray.
     noise : array of shape (n_rows, n_features)
-        Rows of noise, zero outside the coalition of their ray. Every ray that has rows has as many.
+        Rows of noise, zero outside the coalition of their ray. All rays count alike, whatever the number of rows.
     ray : array of shape (n_rows,)
         The ray of every row.
 
@@ -92,17 +92,17 @@ def _levelled(members: Array, noise: Array, ray: NDArray[np.int64]) -> tuple[Arr
     for _ in range(_ROUNDS):
         size = np.bincount(ray, (noise**2 / alone).sum(1), len(members)) / members.sum(1)
         level = noise / np.sqrt(size)[ray, None]
-        variance = (level**2).sum(0) / np.maximum(members[ray].sum(0), 1.0)
+        variance = (level**2).sum(0) / np.maximum(members[np.unique(ray)].sum(0), 1.0)
         alone = np.where(variance > _NO_NOISE * variance.max(initial=0.0), variance, 1.0)
     return level, ray
 
 
 def _shares(members: Array, rows: Array, ray: NDArray[np.int64]) -> Array:
     """C_TT 1 / (1^T C_TT 1) of every coalition, with C from the rows of all other rays."""
-    squares, count = rows.T @ rows, members[ray].T @ members[ray]
     has_rows = np.isin(np.arange(len(members)), ray)[:, None]
-    rows_per_ray = len(ray) / max(int(has_rows.sum()), 1)
-    others = np.divide(1.0, count - rows_per_ray, out=np.zeros_like(count), where=count > rows_per_ray)
+    rays = members * has_rows
+    squares, count = rows.T @ rows, rays.T @ rays
+    others = np.divide(1.0, count - 1, out=np.zeros_like(count), where=count > 1)
     everyone = squares / np.maximum(count, 1.0)
     without_own = np.where(others > 0, squares * others, everyone)
     alone = np.diag(everyone)

@@ -94,7 +94,7 @@ def sum_of_rays(ledger: Ledger, weights: Array) -> Estimate:
     Parameters
     ----------
     ledger : Ledger
-        Copies of rays with random nodes, all with the same number of nodes. Other rays are left out.
+        Copies of rays with random nodes, at least three on each. Other rays are left out.
     weights : array of shape (n_rays, n_features)
         W_i of every ray of the ledger.
 
@@ -131,11 +131,13 @@ def _contrasts(ledger: Ledger, cells: Array) -> tuple[Array, NDArray[np.int64]]:
 
     `cells` are the contributions of the points, (n_points, n_columns).
     """
-    drawn = np.flatnonzero(ledger.replicate >= 0)
-    k = int(ledger.nodes_per_ray[drawn[0]])
-    cells = cells[(ledger.replicate >= 0)[ledger.ray]].reshape(len(drawn), k, -1)
-    bends = np.diff(cells, 2, axis=1) * (np.sqrt(k / (k - 2) / 6) / ledger.n_replicates)
-    return bends.reshape(-1, bends.shape[2]), np.repeat(drawn, k - 2)
+    drawn = (ledger.replicate >= 0)[ledger.ray]
+    cells, ray = cells[drawn], ledger.ray[drawn]
+    inside = ray[2:] == ray[:-2]  # three neighbours on one ray
+    ray = ray[2:][inside]
+    k = ledger.nodes_per_ray[ray]
+    bends = np.diff(cells, 2, axis=0)[inside] * (np.sqrt(k / (k - 2) / 6) / ledger.n_replicates)[:, None]
+    return bends, ray
 
 
 def _error_rows(ledger: Ledger) -> tuple[Array, NDArray[np.int64]]:

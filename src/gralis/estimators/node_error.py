@@ -76,12 +76,17 @@ def _of_panel(node: Array, gradient: Array, steps: float | None) -> Array:
     basis = np.linalg.inv(legvander(2 * node - 1, n_nodes - 1))  # (degrees, nodes)
     size = np.abs(np.einsum("jk,rki->rji", basis, gradient))  # (n_rays, degrees, n_features)
     group = max(2, n_nodes // 3)
-    last = size[:, -group:].max(1)
-    before = np.maximum(size[:, -2 * group : -group].max(1), last)
-    fall = np.divide(last, before, out=np.zeros_like(last), where=before > 0)
+    last, before, earlier = (size[:, max(n_nodes - group * k, 0) :].max(1) for k in (1, 2, 3))
+    fall = _ratio(last, before)
+    kinked = n_nodes * last > size.max(1)  # coefficients of a kink fall so slowly, and one pair of groups by chance
+    fall = np.where(kinked, np.maximum(fall, _ratio(before, earlier)), fall)
     if steps is None:
         steps = (n_nodes + group / 2) / group - 1  # from the last group to degree 2k, in groups, less one
     return np.asarray(last * fall**steps)
+
+
+def _ratio(after: Array, before: Array) -> Array:
+    return np.divide(after, before, out=np.zeros_like(after), where=before > 0)
 
 
 def _of_cells(rule: str, gradient: Array) -> Array:

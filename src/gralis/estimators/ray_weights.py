@@ -29,6 +29,11 @@ def importance(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> 
     return weights
 
 
+def total_importance(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array, rays: NDArray[np.bool_]) -> Array:
+    """The sum of W_i(T) over the rays that are marked, (n_features,)."""
+    return np.asarray(importance(ledger.take(rays), laws, baseline_weights).sum(0))
+
+
 def effective_rays(weights: Array) -> Array:
     """(sum W)^2 / sum W^2 for every feature: how many equally weighted rays the estimate is worth."""
     squares = (weights**2).sum(0)
@@ -37,8 +42,7 @@ def effective_rays(weights: Array) -> Array:
 
 def unsampled(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> Array:
     """How much of each feature's law lies on coalitions that are known without sampling (the census)."""
-    census = ledger.replicate == CENSUS
-    return np.asarray(importance(ledger, laws, baseline_weights)[census].sum(0))
+    return total_importance(ledger, laws, baseline_weights, ledger.replicate == CENSUS)
 
 
 def unvisited(ledger: Ledger, laws: Sequence[Law], baseline_weights: Array) -> NDArray[np.bool_]:

@@ -34,14 +34,15 @@ class Steadiest:
 
     def __init__(self) -> None:
         self._tried: list[tuple[Estimate, float]] = []
-        self._failures = 0
+        self._spreads: list[Array] = []  # of each estimate: among the replicates outside each fold, and among all
+        self._best, self._failures = -1, 0
 
     def look_at(self, estimate: Estimate, factor: float = 1.0) -> None:
         """Try an estimate whose departures have to be widened by `factor`."""
-        before = self._choice(np.ones(len(estimate.departures), dtype=bool)) if self._tried else -1
         self._tried.append((estimate, factor))
-        better = self._choice(np.ones(len(estimate.departures), dtype=bool)) != before
-        self._failures = 0 if better else self._failures + 1
+        self._spreads.append(factor**2 * _spreads(estimate.departures))
+        before, self._best = self._best, self._choice(-1)
+        self._failures = 0 if self._best != before else self._failures + 1
 
     @property
     def over(self) -> bool:
@@ -52,7 +53,7 @@ class Steadiest:
         """The estimate in which each fold of the replicates uses what the other folds choose."""
         n = len(self._tried[0][0].departures)
         fold = np.arange(n) % n_folds(max(n, 1))
-        chosen = [self._choice(fold != number) for number in range(fold.max(initial=0) + 1)]
+        chosen = [self._choice(number) for number in range(fold.max(initial=0) + 1)]
         if len(set(chosen)) == 1:
             estimate, factor = self._tried[chosen[0]]
             return estimate.widened(factor)
@@ -72,14 +73,12 @@ class Steadiest:
         estimate, _ = self._tried[place]
         return np.asarray(estimate.values + estimate.departures)
 
-    def _choice(self, rows: Array) -> int:
-        """The place of the estimate that these replicates choose; a single replicate has no spread, so all choose."""
+    def _choice(self, fold: int) -> int:
+        """The place of the estimate that the replicates outside a fold choose, or all replicates for fold -1."""
         best, least = 0, np.inf
-        for place, (estimate, factor) in enumerate(self._tried):
-            departures = estimate.departures[rows] if rows.sum() > 1 else estimate.departures
-            spread = factor**2 * ((departures - departures.mean(0)) ** 2).sum()
-            if place == 0 or spread < CLEARLY * least:
-                best, least = place, spread
+        for place, spreads in enumerate(self._spreads):
+            if place == 0 or spreads[fold] < CLEARLY * least:
+                best, least = place, spreads[fold]
         return best
 
     @classmethod
@@ -91,6 +90,18 @@ class Steadiest:
             if search.over:
                 break
         return search.estimate
+
+
+def _spreads(departures: Array) -> Array:
+    """The sum of squares around their mean of the departures outside each fold, and at last of all of them.
+
+    A single replicate has no spread, so that all replicates stand for it.
+    """
+    n = len(departures)
+    rows = (np.arange(n) % n_folds(max(n, 1)))[None] != np.append(np.arange(n_folds(max(n, 1))), -1)[:, None]
+    rows[rows.sum(1) < 2] = True
+    sums, squares = rows @ departures, rows @ np.einsum("ri,ri->r", departures, departures)
+    return np.asarray(np.maximum(squares - np.einsum("fi,fi->f", sums, sums) / rows.sum(1), 0.0))
 
 
 def _fewest(counts: list[Array | None]) -> Array | None:

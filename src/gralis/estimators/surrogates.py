@@ -29,7 +29,7 @@ DRIFT_RIDGE = 1e-2  # relative to the weight of a feature's points; the constant
 #: Relative to each monomial's sum of squares. It grows with the degree; linear terms have no penalty.
 MONOMIAL_RIDGE = 1e-5
 JITTER = 1e-13  # on the diagonal of the scaled normal equations, so that they can be solved
-TOGETHER = 2**20  # slopes that are predicted together, for as many questions as they belong to
+TOGETHER = 2**17  # slopes of as many questions as are worked on together, 1 MiB: they should stay in the cache
 TINY = 1e-300  # makes a division by zero harmless and changes no other number
 
 
@@ -55,11 +55,6 @@ class Lesson:
     def rays(self) -> Ledger:
         """A ledger from which only the rays are read, which all questions share."""
         return self.ledgers[0]
-
-    def slope(self, question: int) -> Array:
-        """slope[p, i] = gradient_i per unit of s at point p, (n_points, n_features)."""
-        ledger = self.ledgers[question]
-        return np.asarray(ledger.stretch[:, None] * ledger.gradient)
 
     @cached_property
     def active(self) -> NDArray[np.int64]:
@@ -107,15 +102,15 @@ class PerDesign:
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a fitted surrogate predicts for the rays of the ledger.
+    """What a fitted surrogate predicts for the rays of the ledger, for some questions.
 
     Attributes
     ----------
-    slope : array of shape (n_points, n_features)
+    slope : array of shape (n_questions, n_points, n_features)
         The slopes at the points.
-    value : array of shape (n_rays,)
+    value : array of shape (n_questions, n_rays)
         v(T) of every ray.
-    phi : array of shape (n_features,)
+    phi : array of shape (n_questions, n_features)
         The exact phi of the surrogate.
     """
 
@@ -124,8 +119,8 @@ class Prediction:
     phi: Array
 
 
-#: Takes the numbers of questions and yields their predictions, in this order.
-Fit = Callable[[Sequence[int]], Iterator[Prediction]]
+#: Takes the numbers of some questions and returns their predictions, in this order.
+Fit = Callable[[Sequence[int]], Prediction]
 
 
 class RaySurrogate(Protocol):
@@ -154,6 +149,7 @@ class Drift:
         self._integrals = np.stack([np.ones_like(tau), tau, flat, flat, flat, tau**2, flat][:n_terms], axis=1)
         self._products = np.einsum("pa,pb->pab", self._terms, self._terms).reshape(len(s), -1)
         self._known = PerDesign(lesson)
+        self._slopes: tuple[tuple[int, ...], Array] = ((), np.empty(0))  # of the questions that were asked last
 
     @property
     def n_parameters(self) -> int:
@@ -173,6 +169,14 @@ class Drift:
         for fold in range(folds.max() + 1):
             yield self._fit(folds[self._lesson.rays.ray] != fold)
 
+    def _weighted_slopes(self, questions: tuple[int, ...]) -> Array:
+        """The slopes of these questions times their trust, (n_questions, n_points, n_features). All folds use them."""
+        if self._slopes[0] != questions:
+            slopes = np.stack([self._lesson.ledgers[q].gradient for q in questions])
+            slopes *= self._lesson.rays.stretch[:, None] * self._lesson.trust
+            self._slopes = questions, slopes
+        return self._slopes[1]
+
     def _fit(self, points: NDArray[np.bool_]) -> Fit:
         lesson, k = self._lesson, self._terms.shape[1]
         terms = self._terms * points[:, None]  # the points of the fold have no weight
@@ -182,14 +186,13 @@ class Drift:
         ridge = DRIFT_RIDGE * scale[:, None] * np.concatenate([[0.0], np.ones(k - 1)]) + TINY
         normal[:, np.arange(k), np.arange(k)] += ridge
 
-        def predict(questions: Sequence[int]) -> Iterator[Prediction]:
-            for some in lesson.portions(questions):
-                right = np.stack([(terms.T @ (lesson.trust * lesson.slope(q))).T for q in some], axis=2)
-                beta = np.linalg.solve(normal, right).transpose(2, 1, 0)  # (n_questions, n_terms, n_features)
-                for question, own in zip(some, beta, strict=True):
-                    value = (lesson.rays.masks * (self._integrals @ own)) @ np.ones(own.shape[1])
-                    phi = (self._known.of(question, self._moments) * own).sum(0)
-                    yield Prediction(self._terms @ own, value, phi)
+        def predict(questions: Sequence[int]) -> Prediction:
+            slopes = self._weighted_slopes(tuple(questions))
+            right = (terms.T @ slopes).transpose(2, 1, 0)
+            beta = np.linalg.solve(normal, right).transpose(2, 1, 0)  # (n_questions, n_terms, n_features)
+            value = (lesson.rays.masks * (self._integrals @ beta)) @ np.ones(beta.shape[2])
+            moments = np.stack([self._known.of(question, self._moments) for question in questions])
+            return Prediction(self._terms @ beta, value, (moments * beta).sum(1))
 
         return predict
 
@@ -287,17 +290,15 @@ class Potential:
         except LinAlgError:  # happens with a kernel that leaves almost no weight on most rays
             betas = np.linalg.lstsq(system, right / scale[:, None], rcond=1e-10)[0] / scale[:, None]
 
-        def predict(questions: Sequence[int]) -> Iterator[Prediction]:
+        def predict(questions: Sequence[int]) -> Prediction:
             n_points, n = self._lesson.trust.shape
-            for some in self._lesson.portions(questions):
-                beta = betas[:, some]
-                slopes_of = np.zeros((len(some), n_points, n))
-                for i, (points, columns, slopes) in enumerate(self._blocks):
-                    slopes_of[:, points, i] = (slopes @ beta[columns]).T
-                values = self._contained @ beta
-                for k, question in enumerate(some):
-                    phi = self._known.of(question, self._phi) @ beta[:, k]
-                    yield Prediction(slopes_of[k], values[:, k], phi)
+            beta = betas[:, questions]
+            slopes_of = np.zeros((len(questions), n_points, n))
+            for i, (points, columns, slopes) in enumerate(self._blocks):
+                slopes_of[:, points, i] = (slopes @ beta[columns]).T
+            values = (self._contained @ beta).T
+            phi = [self._known.of(q, self._phi) @ beta[:, k] for k, q in enumerate(questions)]
+            return Prediction(slopes_of, values, np.stack(phi))
 
         return predict
 

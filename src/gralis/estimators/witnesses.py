@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from gralis.arrays import Array
-from gralis.estimators.ray_weights import importance
+from gralis.estimators.ray_weights import total_importance
 from gralis.laws import Law
 from gralis.ledger import Ledger
 from gralis.rays import CENSUS
@@ -93,7 +93,10 @@ def full_gap(ledger: Ledger, n_baselines: int) -> Array:
 def missed_alone(ledger: Ledger, laws: tuple[Law, ...], baseline_weights: Array) -> Array:
     """(1 - q_i({i})) alone_gap_i: what a feature may do on coalitions that were not drawn, (n_features,)."""
     single = (ledger.sizes == 1) & (ledger.replicate == CENSUS)
-    return np.asarray((1 - importance(ledger, laws, baseline_weights)[single].sum(0)) * alone_gap(ledger))
+    gap = alone_gap(ledger)
+    if not gap.any():
+        return gap
+    return np.asarray((1 - total_importance(ledger, laws, baseline_weights, single)) * gap)
 
 
 def alone_gap(ledger: Ledger) -> Array:

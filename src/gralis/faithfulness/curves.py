@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gralis.api.signature import keywords_of
 from gralis.arrays import Array
-from gralis.checks import whole
+from gralis.checks import flag, whole
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.impute import NoisyLinear
 from gralis.faithfulness.score import Better, Curve, Score
@@ -223,6 +223,7 @@ def road_gap(
 
 def _area(name: str, better: Better, scored: ScoredInput, steps: int, normalise: bool, *, adding: bool) -> Score:
     """The area under F from nothing to everything added, or removed."""
+    normalise = flag(normalise, "normalise", name)
     order = scored.order()
     n = len(order)
     counts = np.unique(np.round(np.linspace(0, n, min(n, whole(steps, "steps", 1, name)) + 1)).astype(np.int64))

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gralis.api.signature import keywords_of
-from gralis.arrays import Array
-from gralis.checks import whole
+from gralis.arrays import Array, real_numbers
+from gralis.checks import flag, whole
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.score import Score
 from gralis.faithfulness.scored_input import ScoredInput
@@ -73,7 +73,7 @@ def losses(
 def misfit(sets: NDArray[np.bool_], lost: Array, values: Array, normalise: bool = False) -> float:
     """The mean squared difference between the values of the sets and what F lost."""
     claimed = sets @ values
-    if normalise:
+    if flag(normalise, "normalise", "infidelity"):
         squares = claimed @ claimed
         claimed = claimed * (claimed @ lost / squares) if squares > 0 else claimed
     return float(np.mean((claimed - lost) ** 2))
@@ -112,9 +112,9 @@ def completeness(model: object, x: object, attribution: object, **keywords: Unpa
 def _sets(removed: ArrayLike | None, n_perturbations: int, n_features: int, seed: int) -> NDArray[np.bool_]:
     """The sets that the user gave, checked, or random ones."""
     if removed is None:
-        shape = (whole(n_perturbations, "n_perturbations", 1, "infidelity"), n_features)
+        shape = (whole(n_perturbations, "n_perturbations", 1, "infidelity", most=10**6), n_features)
         return np.random.default_rng(seed).random(shape) < 0.5
-    sets = np.asarray(removed)
+    sets = real_numbers(removed, "removed", "infidelity", "rows of 0 and 1")
     if sets.ndim != 2 or sets.shape[1] != n_features or not len(sets) or not np.isin(sets, (0, 1)).all():
         allowed = f"0/1 rows, one column for each of {n_features} features"
         raise bad("removed", "infidelity", allowed, f"shape {sets.shape} and dtype {sets.dtype}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Literal, Unpack
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gralis.api.signature import keywords_of
 from gralis.arrays import Array
-from gralis.checks import one_of, whole
+from gralis.checks import one_of, several, whole
 from gralis.errors import GralisError, bad
 from gralis.faithfulness.rerun import method_of, values_again
 from gralis.faithfulness.score import Score
@@ -59,7 +59,7 @@ def stability(
     Score
         The noise, with the mean rank correlation of two runs as its note.
     """
-    whole(n_runs, "n_runs", 2, "stability")
+    whole(n_runs, "n_runs", 2, "stability", most=10**6)
     run = method_of(method, "stability")
     with ScoredInput.open(stability, model, x, attribution, keywords) as scored:
         seeds = range(scored.seed + 1, scored.seed + n_runs)
@@ -70,7 +70,8 @@ def stability(
             raise GralisError("The attribution is zero, so noise relative to it has no meaning.")
         correlation = float(np.mean([agreement(a, b) for a, b in combinations(runs, 2)]))
         note = f"mean rank correlation of two runs {correlation:.3f}"
-        return Score("stability", float(np.sqrt(runs.var(0, ddof=1).sum()) / size), "lower", note=note)
+        moved = runs - runs[0]  # the mean of equal numbers may be rounded, and their differences are not
+        return Score("stability", float(np.sqrt(moved.var(0, ddof=1).sum()) / size), "lower", note=note)
 
 
 @keywords_of(SharedSettings)
@@ -114,10 +115,9 @@ def rank_agreement(
     one_of(kind, ("spearman", "kendall", "top"), "kind", "rank_agreement")
     with ScoredInput.open(rank_agreement, model, x, attribution, keywords) as scored:
         allowed = f"a list of attributions of shape {scored.values.shape}, all finite"
-        if not isinstance(others, Iterable):
-            raise bad("others", "rank_agreement", allowed, repr(others))
-        theirs = [finite(other, "others", "rank_agreement", allowed) for other in others]
-        if not theirs or any(values.shape != scored.values.shape for values in theirs):
+        given = several(others, "others", "rank_agreement", allowed)
+        theirs = [finite(other, "others", "rank_agreement", allowed) for other in given]
+        if any(values.shape != scored.values.shape for values in theirs):
             raise bad("others", "rank_agreement", allowed, f"shapes {[values.shape for values in theirs]}")
         top = whole(k, "k", 1, "rank_agreement")
         value = np.mean([agreement(scored.values, values, kind, top) for values in theirs])

@@ -16,7 +16,7 @@ def method_of(method: str | Method, owner: str) -> Method:
     """A method by its name, or a function with the signature of a method."""
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
-    if not isinstance(method, str) and callable(method):
+    if not isinstance(method, str | type) and callable(method):
         return method
     allowed = f"one of {', '.join(map(repr, METHODS))}, or a function with their signature"
     raise bad("method", owner, allowed, repr(method))

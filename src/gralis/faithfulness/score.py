@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from gralis.arrays import Array
-from gralis.checks import probability
+from gralis.checks import probability, several
 from gralis.errors import bad
 
 __all__ = ["Better", "Curve", "Score", "Summary", "over"]
@@ -45,7 +45,8 @@ class Curve:
         >>> Curve(np.array([0.0, 0.5, 1.0]), np.array([2.0, 1.0, 0.0])).area()
         1.0
         """
-        return float(np.trapezoid(self.values, self.at))
+        values = np.asarray(self.values)
+        return float((np.diff(self.at) * (values[1:] + values[:-1]) / 2.0).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,7 @@ def over(scores: Iterable[Score]) -> Summary:
     >>> over([Score("gini", value, "higher") for value in (0.2, 0.4, 0.6)])
     gini 0.4 +- 0.5 over 3 images (higher is better)
     """
-    listed = list(scores)
+    listed = several(scores, "scores", "faithfulness.over", "scores of one metric, at least one")
     names = {score.name for score in listed if isinstance(score, Score)}
     if len(names) != 1 or not all(isinstance(score, Score) for score in listed):
         raise bad("scores", "faithfulness.over", "scores of one metric, at least one", f"{sorted(names) or 'none'}")

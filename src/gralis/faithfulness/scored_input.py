@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gralis.arrays import Array, Masks, Shape, describe, real_numbers
+from gralis.checks import one_of
 from gralis.errors import GralisError, bad
 from gralis.evaluation import Questions
 from gralis.evaluation.calls import ModelCalls
@@ -121,8 +122,7 @@ class ScoredInput:
 
     def at(self, level: object, owner: str) -> ScoredInput:
         """The same attribution at the level of the features, or of single pixels."""
-        if level not in ("region", "pixel"):
-            raise bad("level", owner, "'region' (the features) or 'pixel'", repr(level))
+        one_of(level, ("region", "pixel"), "level", owner)
         return self if level == "region" else self.pixels()
 
     def order(self) -> NDArray[np.int64]:

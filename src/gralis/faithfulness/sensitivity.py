@@ -57,6 +57,8 @@ def max_sensitivity(
         The maximum, with the relative change of every draw as the curve.
     """
     radius = positive(radius, "radius", "max_sensitivity")
+    if radius > 1e30:
+        raise bad("radius", "max_sensitivity", "a number up to 1e30", f"{radius:g}")
     run = method_of(method, "max_sensitivity")
     with ScoredInput.open(max_sensitivity, model, x, attribution, keywords) as scored:
         if len(scored.problem.x) != 1:
@@ -65,7 +67,7 @@ def max_sensitivity(
         if size == 0:
             raise GralisError("The attribution is zero, so a relative change of it has no meaning.")
         rng, leaf = np.random.default_rng(scored.seed), scored.problem.x[0]
-        moves = np.empty(whole(n_perturbations, "n_perturbations", 1, "max_sensitivity"))
+        moves = np.empty(whole(n_perturbations, "n_perturbations", 1, "max_sensitivity", most=10**6))
         for number in range(len(moves)):
             step = torch.from_numpy(rng.uniform(-radius, radius, tuple(leaf.shape))).to(leaf)
             values = values_again(run, scored, model, leaf + step, budget=budget)

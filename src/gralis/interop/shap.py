@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gralis.checks import flag
 from gralis.errors import GralisError
 from gralis.results.explanation import Explanation
 
@@ -38,6 +39,7 @@ def to_shap(explanation: Explanation, *, residual: bool = False) -> Any:
         import shap
     except ImportError:
         raise GralisError('to_shap needs the package shap: pip install "gralis[interop]".') from None
+    residual = flag(residual, "residual", "to_shap")
     values, names = explanation.values, list(explanation.names)
     data = explanation.data
     if residual:

@@ -107,11 +107,11 @@ class FoldedBlock:
 
     def __post_init__(self) -> None:
         self._total = np.zeros((len(self.importance), self.ledger.n_features))
-        self._ray = np.repeat(np.arange(self.request.n_rays), self.request.nodes.shape[1])
+        self._ray = self.request.ray
 
     def take(self, part: slice, rows: Array) -> None:
         """Add the gradients of the points in this slice."""
-        weights = np.asarray(self.request.weights).ravel()[part]
+        weights = self.request.by_point("weights")[part]
         for ray, weight, row in zip(self._ray[part], weights, rows, strict=True):
             self._total += self.importance[:, ray] * (weight * row)
 

@@ -142,8 +142,14 @@ class Ledger:
         known = (self.sizes == 1) & np.isfinite(self.value)
         return np.where(known[:, None], self.masks * np.nan_to_num(self.value)[:, None], self.rays)
 
-    def sum_points(self, rows: Array) -> Array:
-        """Sum rows (n_points, ...) over the points of each ray."""
+    def sum_points(self, rows: Array, axis: int = 0) -> Array:
+        """Sum rows over the points of each ray: (n_points, ...), or (n_tables, n_points, ...) with axis=1."""
+        if self.nodes_per_ray.max(initial=0) <= 1:
+            total = np.zeros((*rows.shape[:axis], self.n_rays, *rows.shape[axis + 1 :]))
+            total[(slice(None),) * axis + (self.ray,)] = rows
+            return total
+        if axis:
+            return np.stack([self.sum_points(table) for table in rows])
         return np.asarray(self._points_of_rays @ rows)
 
     @cached_property
@@ -210,7 +216,6 @@ class Ledger:
     @staticmethod
     def record(request: RayRequest, gradient: Array, value: Array) -> Ledger:
         """The ledger of an evaluated request, from the gradients of its points in row order and v(T) of its rays."""
-        n_nodes = request.nodes.shape[1]
         return Ledger(
             request.masks,
             request.log_rate,
@@ -218,11 +223,11 @@ class Ledger:
             np.array(request.baseline),
             np.array(request.owner),
             value,
-            np.repeat(np.arange(request.n_rays), n_nodes),
-            np.array(request.nodes, dtype=np.float64).ravel(),
-            np.array(request.places, dtype=np.float64).ravel(),
-            np.array(request.stretch, dtype=np.float64).ravel(),
-            np.array(request.weights, dtype=np.float64).ravel(),
+            request.ray,
+            request.by_point("nodes"),
+            request.by_point("places"),
+            request.by_point("stretch"),
+            request.by_point("weights"),
             gradient,
         )
 

@@ -16,6 +16,6 @@ NOT_CHECKED: Mapping[str, str] = {
     ),
     "the peers in gralis.methods": "the tests do, GradCAM and integrated gradients against captum",
     "the paper's figures and its experiments on images": "they need data and networks; see `experiments/`",
-    "the rows of the axiom table for multi-scale GRALIS": "the table here has the five single-scale methods",
+    "multi-scale GRALIS in the axiom table, but for its own row": "the other rows have the five single-scale methods",
     "proofs": "a row checks a statement on examples, never for all functions",
 }

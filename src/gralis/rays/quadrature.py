@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.checks import one_of, whole
@@ -29,6 +30,9 @@ __all__ = [
     "riemann",
     "rule",
 ]
+
+_MOST = 2**20  # nodes on a ray; a larger number is a mistake that would run for ever
+_MOST_OF_A_TABLE = 2**12  # nodes that take a k x k matrix to compute
 
 NAMES = ("random", "midpoint", "riemann", "gauss-legendre", "fejer")
 
@@ -182,29 +186,31 @@ class RandomRule:
 
     def on_rays(self, rng: np.random.Generator, n_rays: int) -> tuple[Array, Array]:
         """Fresh nodes and weights for every ray, (n_rays, n_nodes) each; shifts are stratified over the rays too."""
-        return self._at(np.stack([stratified(rng, n_rays) for _ in range(self.n_nodes)], axis=1))
+        return self._at(np.stack([stratified(rng, n_rays) for _ in range(self.n_nodes)], axis=1), self.n_nodes)
 
-    def on_rays_apart(self, rng: np.random.Generator, n_rays: int) -> tuple[Array, Array]:
+    def on_rays_apart(self, rng: np.random.Generator, counts: NDArray[np.int64]) -> tuple[Array, Array]:
         """The same with nodes that are independent between rays and cells, so that each may show the error of its own.
 
         Parameters
         ----------
         rng : numpy.random.Generator
             The source of the nodes.
-        n_rays : int
-            The number of rays.
+        counts : array of int of shape (n_rays,)
+            The number of nodes on every ray, instead of `n_nodes`.
 
         Returns
         -------
-        tuple of two arrays of shape (n_rays, n_nodes)
-            Nodes and weights.
+        tuple of two arrays of shape (n_rays, counts.max())
+            Nodes and weights; NaN behind the last node of a ray.
         """
-        return self._at(rng.random((n_rays, self.n_nodes)))
+        shift = rng.random((len(counts), int(counts.max())))
+        shift[np.arange(shift.shape[1]) >= counts[:, None]] = np.nan
+        return self._at(shift, counts[:, None])
 
-    def _at(self, shift: Array) -> tuple[Array, Array]:
+    def _at(self, shift: Array, counts: int | NDArray[np.int64]) -> tuple[Array, Array]:
         """Nodes at these places in [0, 1) of their cells, (n_rays, n_nodes), and their weights."""
-        nodes = self.density.quantile((np.arange(self.n_nodes) + shift) / self.n_nodes)
-        return nodes, 1 / (self.n_nodes * self.density(nodes))
+        nodes = self.density.quantile((np.arange(shift.shape[1]) + shift) / counts)
+        return nodes, 1 / (counts * self.density(nodes))
 
 
 NodeRule = Rule | RandomRule
@@ -239,7 +245,8 @@ def rule(name: str, n_nodes: int, density: Density = UNIFORM, *, halves: bool = 
     -------
     Rule or RandomRule
     """
-    n_nodes = whole(n_nodes, "n_nodes", 1)
-    if one_of(name, NAMES, "quadrature", "explain") == "random":
+    one_of(name, NAMES, "quadrature", "explain")
+    n_nodes = whole(n_nodes, "n_nodes", 1, most=_MOST_OF_A_TABLE if name in ("gauss-legendre", "fejer") else _MOST)
+    if name == "random":
         return RandomRule(n_nodes, density)
     return in_halves(n_nodes) if name == "gauss-legendre" and halves else _FIXED[name](n_nodes)

@@ -40,7 +40,8 @@ class RayRequest:
     order : array of int, shape (n_rays,)
         The seed of the order in which the discrete members of the ray jump, or `discrete.EVERY_ORDER`.
     nodes : array of shape (n_rays, n_nodes)
-        The positions a in [0, 1] on the ray at which the gradient is taken.
+        The positions a in [0, 1] on the ray at which the gradient is taken. A ray with fewer nodes ends in NaN, here
+        and in the arrays below.
     places : array of shape (n_rays, n_nodes)
         The nodes on the plan's scale s of the ray, which is the cumulative of the node density.
     stretch : array of shape (n_rays, n_nodes)
@@ -68,7 +69,16 @@ class RayRequest:
     @property
     def n_points(self) -> int:
         """The number of points at which a gradient is taken."""
-        return int(self.nodes.size)
+        return len(self.ray)
+
+    @property
+    def ray(self) -> NDArray[np.int64]:
+        """The ray of every point, (n_points,)."""
+        return np.repeat(np.arange(self.n_rays), np.isfinite(self.nodes).sum(1))
+
+    def by_point(self, name: str) -> Array:
+        """`nodes`, `places`, `stretch` or `weights` of every point, (n_points,), ray after ray."""
+        return np.asarray(getattr(self, name)[np.isfinite(self.nodes)], dtype=np.float64)
 
     @staticmethod
     def of(
@@ -114,8 +124,8 @@ class RayRequest:
             np.broadcast_to(np.asarray(owner, dtype=np.int64), (n,)),
             np.full(n, EVERY_ORDER),
             nodes,
-            density.cumulative(nodes),
-            1 / density(nodes),
+            density.cumulative(nodes) if nodes.size else nodes,
+            1 / density(nodes) if nodes.size else nodes,
             weights,
         )
 

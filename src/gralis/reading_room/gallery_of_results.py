@@ -170,6 +170,6 @@ def _opened(results: object) -> Results:
 def _checked(title: object, classes: Sequence[str]) -> tuple[str, ...]:
     if title is not None and not isinstance(title, str):
         raise bad("title", "gallery", "a text or None", repr(title))
-    if isinstance(classes, str) or not all(isinstance(name, str) for name in classes):
+    if not isinstance(classes, Sequence) or isinstance(classes, str) or not all(isinstance(c, str) for c in classes):
         raise bad("classes", "gallery", "a sequence of names", repr(classes))
     return tuple(classes)

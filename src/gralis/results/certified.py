@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.certificates import (
@@ -42,6 +43,11 @@ _PLAN_OF_BOUND = {"bernstein": "independent", "paper": "permutation"}
 
 class Certified(Evidence):
     """The part of an `Explanation` that says how far off its values may be."""
+
+    @property
+    def _exact_numbers(self) -> NDArray[np.bool_]:
+        """All if no coalition was drawn; otherwise the features that are at their baseline, whose phi is 0."""
+        return self.exact | ~self.design.moving
 
     def _half_widths(self, level: float) -> Array:
         """Half-widths with 1 - level divided by `price`, because the run may have looked at its errors to stop."""
@@ -120,7 +126,7 @@ class Certified(Evidence):
             delta / self.price,
             None if bound is None else bernstein.slopes(bound, self.n_features),
             self.calibration,
-            smoothness or Smoothness(),
+            Smoothness() if smoothness is None else smoothness,
         )
 
     def _rows_of_bound(self, method: str) -> Ledger:

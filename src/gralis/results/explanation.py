@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -200,7 +201,11 @@ class Explanation(Printed):
             One explanation per sigma.
         """
         widths = several(sigmas, "sigmas", "sweep", "a list of at least one number > 0")
-        kernels = [Uniform() if sigma == np.inf else Gaussian(sigma, distance) for sigma in widths]  # type: ignore[arg-type]
+        uniform = [isinstance(sigma, Real) and sigma == np.inf for sigma in widths]
+        kernels = [
+            Uniform() if same else Gaussian(sigma, distance)  # type: ignore[arg-type]
+            for sigma, same in zip(widths, uniform, strict=True)
+        ]
         return Sweep(tuple(map(float, widths)), tuple(self.with_kernel(kernel) for kernel in kernels))
 
     def sweep_nodes(self, n_nodes: Sequence[int] | None = None) -> Sweep:
@@ -221,7 +226,8 @@ class Explanation(Printed):
         rows, rule = self._node_rows()
         counts = rows.nested_nodes(rule) if n_nodes is None else n_nodes
         counts = several(counts, "n_nodes", "sweep_nodes", "a list of at least one number of nodes")
-        return Sweep(tuple(map(float, counts)), tuple(map(self.with_nodes, counts)), "n_nodes")
+        swept = tuple(self.with_nodes(whole(count, "n_nodes", 1, "sweep_nodes")) for count in counts)
+        return Sweep(tuple(map(float, counts)), swept, "n_nodes")
 
     def extend(self, budget: int) -> Explanation:
         """Add more replicates of the same plan to the same ledger.
@@ -243,7 +249,7 @@ class Explanation(Printed):
                 "This explanation cannot be extended: it was loaded from a file or re-weighted, or all its coalitions "
                 "were evaluated with fixed nodes. Extend the one that explain returned, or explain with random nodes."
             )
-        return self._continue(self, whole(budget, "budget", 1))
+        return self._continue(self, whole(budget, "budget", 1, "extend", most=10**9))
 
     @property
     def can_grow(self) -> bool:
@@ -263,6 +269,7 @@ class Explanation(Printed):
         list of Explanation
             The one with the fewest replicates comes first.
         """
+        n_steps = whole(n_steps, "n_steps", 1, "as_it_grew", most=10_000)
         rows, last = self.ledger.kept_rows, self.ledger.n_replicates
         if rows is None or self.estimate.exact or last < 3:
             raise GralisError(

@@ -10,7 +10,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.errors import GralisError
+from gralis.checks import is_whole
+from gralis.errors import GralisError, bad
 from gralis.evaluation.cost import Cost
 from gralis.notebook import n_shown
 from gralis.results.attribution import Attribution
@@ -116,6 +117,10 @@ class Explanations(Stacked):
         Explanation
             The explanation of the difference, with paired errors.
         """
+        for name, place in (("a", a), ("b", b)):
+            if not isinstance(place, str) and not is_whole(place, -len(self), len(self) - 1):
+                allowed = f"a label, or a place from 0 to {len(self) - 1}"
+                raise bad(name, "contrast", allowed, repr(place)[:200])
         first, second = self[a], self[b]
         if first.endpoints.digest != second.endpoints.digest:
             raise GralisError(

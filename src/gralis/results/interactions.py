@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
+from gralis.checks import whole
 from gralis.errors import bad
 from gralis.estimators import Estimate
 from gralis.notebook import n_shown
@@ -75,7 +77,7 @@ class Interactions(EstimateResult, Mapping[Coalition, float]):
         try:
             key = (coalition,) if isinstance(coalition, int | np.integer) else tuple(sorted(coalition))
             row = self._where.get(key)
-        except TypeError:  # not a coalition
+        except (TypeError, RuntimeError):  # not a coalition
             row = None
         if row is None:
             raise bad(
@@ -118,9 +120,18 @@ class Interactions(EstimateResult, Mapping[Coalition, float]):
         list of (coalition, value)
             The largest magnitude comes first.
         """
-        rows = [row for row, coalition in enumerate(self.coalitions) if len(coalition) > 1]
+        return self._largest(2)[: whole(k, "k", 1, "top")]
+
+    def _largest(self, least_size: int) -> list[tuple[Coalition, float]]:
+        """The coalitions of at least this size and their numbers; the largest magnitude comes first."""
+        rows = [row for row, coalition in enumerate(self.coalitions) if len(coalition) >= least_size]
         rows.sort(key=lambda row: -abs(self._numbers[row]))
-        return [(self.coalitions[row], float(self._numbers[row])) for row in rows[:k]]
+        return [(self.coalitions[row], float(self._numbers[row])) for row in rows]
+
+    @property
+    def _exact_numbers(self) -> NDArray[np.bool_]:
+        """All or none; but a Moebius coefficient is known as soon as v of its subsets is."""
+        return np.asarray(self.stderr == 0) if self.index == "Moebius" else super()._exact_numbers
 
     def _frame_columns(self) -> Mapping[str, Any]:
         low, high = self.interval().T
@@ -136,12 +147,12 @@ class Interactions(EstimateResult, Mapping[Coalition, float]):
     def __repr__(self) -> str:
         lines = [titled(f"{self.index} up to order {self.order}", self.exact, self.note)]
         half = self.printed_half_widths
-        n_pairs = sum(len(coalition) > 1 for coalition in self.coalitions)
-        shown = self.top(n_shown(n_pairs, _MOST_ROWS))
+        listed = self._largest(2) or self._largest(1)
+        shown = listed[: n_shown(len(listed), _MOST_ROWS)]
         for coalition, value in shown:
             names = " x ".join(self.names[i] for i in coalition)
             error = "" if self.exact else f"+- {error_text(half[self._row(coalition)])}"
             lines.append(f"{names}  {value:.5g}  {error}".rstrip())
-        if n_pairs > len(shown):
-            lines.append(f"({n_pairs - len(shown)} more)")
+        if len(listed) > len(shown):
+            lines.append(f"({len(listed) - len(shown)} more)")
         return "\n".join(lines)

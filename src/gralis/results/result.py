@@ -17,6 +17,7 @@ from gralis.errors import GralisError
 from gralis.estimators import Estimate
 from gralis.features import Features
 from gralis.notebook import InNotebooks
+from gralis.results.tables import SMALLEST
 
 __all__ = ["FeatureResult", "InputForm", "Result"]
 
@@ -105,8 +106,16 @@ class Result(InNotebooks, ABC):
 
     @property
     def printed_half_widths(self) -> Array:
-        """The half-widths at 95% that tables show: 0 where a number is exact, although rounding may have changed it."""
-        return np.where(self.stderr == 0, 0.0, self.half_widths())
+        """The half-widths at 95% that tables show: 0 where a number is exact, although rounding may have changed it.
+
+        Replicates that agree do not make a number exact: it then has the width of rounding, or the smallest number.
+        """
+        return np.where(self._exact_numbers, 0.0, np.maximum(self.half_widths(), SMALLEST))
+
+    @property
+    def _exact_numbers(self) -> NDArray[np.bool_]:
+        """Which numbers are exact, shaped like `values`."""
+        return np.full(self._numbers.shape, self.exact)
 
 
 class EstimateResult(Result):

@@ -55,6 +55,10 @@ class Stacked(Result):
     def exact(self) -> bool:
         return all(one.exact for one in self.each)
 
+    @property
+    def _exact_numbers(self) -> NDArray[np.bool_]:
+        return np.stack([one._exact_numbers for one in self.each])
+
     def _half_widths(self, level: float) -> Array:
         """Half-widths that hold together within each row, (n_rows, n_features)."""
         return self._stacked([one.half_widths(level) for one in self.each])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.checks import whole
@@ -62,6 +63,10 @@ class Sweep(Result):
         return all(e.exact for e in self.explanations)
 
     @property
+    def _exact_numbers(self) -> NDArray[np.bool_]:
+        return np.stack([e._exact_numbers for e in self.explanations])
+
+    @property
     def doubts(self) -> tuple[str, ...]:
         """Why the intervals may not hold, in sentences: those of all explanations."""
         return united(e.doubts for e in self.explanations)
@@ -91,9 +96,9 @@ class Sweep(Result):
             The figure; it is never shown.
         """
         from gralis.views.charts import sweep
-        from gralis.views.plots import new_figure
+        from gralis.views.plots import axes
 
-        ax = new_figure(6.4, 4.0).add_subplot() if ax is None else ax
+        ax = axes(ax, 6.4, 4.0)
         sweep(self, ax, top=whole(top, "top", 1))
         return ax.figure.figure
 

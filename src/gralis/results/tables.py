@@ -11,6 +11,7 @@ from gralis.arrays import Array
 from gralis.notebook import MOST_ROWS, n_shown
 
 __all__ = [
+    "SMALLEST",
     "doubt_lines",
     "error_text",
     "largest_first",
@@ -18,6 +19,8 @@ __all__ = [
     "titled",
     "united",
 ]
+
+SMALLEST = float(np.nextafter(0.0, 1.0))  # the half-width of a number that is not exact, but that nothing changes
 
 
 def largest_first(values: Array, most: int = MOST_ROWS) -> NDArray[np.int64]:
@@ -34,11 +37,13 @@ def name_width(names: Sequence[str], order: NDArray[np.int64]) -> int:
 def error_text(half_width: float) -> str:
     """A half-width in a table: a number, `exact`, or `unknown`.
 
-    >>> error_text(0.0), error_text(0.123), error_text(float("nan"))
-    ('exact', '0.12', 'unknown')
+    >>> error_text(0.0), error_text(SMALLEST), error_text(0.123), error_text(float("nan"))
+    ('exact', '0', '0.12', 'unknown')
     """
     if np.isnan(half_width):
         return "unknown"
+    if half_width == SMALLEST:
+        return "0"
     return "exact" if half_width == 0 else f"{half_width:.2g}"
 
 

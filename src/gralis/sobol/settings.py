@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gralis.checks import one_of, probability, whole
+from gralis.checks import is_auto, one_of, probability, whole
 from gralis.errors import BudgetError, bad
 
 METHODS = ("auto", "quadrature", "sampling")
@@ -41,7 +41,7 @@ class Settings:
             probability(level, "level", owner),
             None if replicates is None else whole(replicates, "replicates", 2, owner),
             int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else whole(seed, "seed", 0, owner),
-            None if batch == "auto" else whole(batch, "batch_size", 1, owner),
+            None if is_auto(batch) else whole(batch, "batch_size", 1, owner),
         )
 
     def least(self, cost_of_a_row: int) -> int:

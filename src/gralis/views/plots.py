@@ -116,11 +116,10 @@ def plot(
     top, mark = whole(top, "top", 1, "plot"), whole(mark, "mark", 0, "plot")
     if limit is not None:
         limit = positive(limit, "limit", "plot")
-    if ax is not None and not hasattr(ax, "barh"):
-        raise bad("ax", "plot", "a matplotlib Axes", describe(ax))
-    if ax is None:
-        size = _SIZES.get(kind, _SQUARE)
-        ax = new_figure(*(size if isinstance(size, tuple) else size(explanation, top))).add_subplot()
+    if not isinstance(explanation, Explanation):
+        raise bad("explanation", "plot", "an Explanation that explain returned", describe(explanation))
+    size = _SIZES.get(kind, _SQUARE)
+    ax = axes(ax, *(size if isinstance(size, tuple) else size(explanation, top)))
     draw(explanation, ax, top=top, level=level, image=image, mark=mark, limit=limit)
     return ax.figure.figure  # the whole figure, also from inside a subfigure
 
@@ -167,6 +166,13 @@ def register_plot(kind: str, draw: Callable[..., None], size: FigureSize = _SQUA
     _SIZES[kind] = size
 
 
+def axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """The axes of the user, or those of a new figure of this size."""
+    if ax is not None and not hasattr(ax, "barh"):
+        raise bad("ax", "plot", "a matplotlib Axes", describe(ax))
+    return new_figure(width, height).add_subplot() if ax is None else ax
+
+
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure that pyplot does not know.
 
@@ -184,7 +190,8 @@ def new_figure(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise GralisError('Pictures need matplotlib: pip install "gralis[plot]".') from error
-    figure: Figure = _shown_figure(Figure)(figsize=(width, height), layout="constrained")
+    size = positive(width, "width", "new_figure"), positive(height, "height", "new_figure")
+    figure: Figure = _shown_figure(Figure)(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 

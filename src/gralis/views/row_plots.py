@@ -12,7 +12,7 @@ from gralis.checks import one_of, probability, whole
 from gralis.errors import GralisError, bad
 from gralis.results.stacked import Stacked
 from gralis.views import row_paths, row_relations, row_summaries
-from gralis.views.plots import new_figure
+from gralis.views.plots import axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,13 +85,12 @@ def plot_rows(
     >>> [len(explainer(X).plot(kind).axes) for kind in ("beeswarm", "bar")]  # the colours have a bar of their own
     [2, 1]
     """
+    if not isinstance(rows, Stacked):
+        raise bad("rows", "plot_rows", "the explanations of several rows", describe(rows))
     draw = _DRAWN[one_of(kind, tuple(_DRAWN), "kind", "plot")]
     top, level = min(whole(top, "top", 1, "plot"), len(rows.names)), probability(level, "level", "plot")
     chosen = {name: _number(rows, value, name) for name, value in (("feature", feature), ("partner", partner))}
-    if ax is not None and not hasattr(ax, "barh"):
-        raise bad("ax", "plot", "a matplotlib Axes", describe(ax))
-    if ax is None:
-        ax = new_figure(*_size(kind, top, len(rows))).add_subplot()
+    ax = axes(ax, *_size(kind, top, len(rows)))
     draw(rows, ax, top=top, level=level, rng=np.random.default_rng(whole(seed, "seed", 0, "plot")), **chosen)
     return ax.figure.figure
 

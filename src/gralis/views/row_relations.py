@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["scatter", "strongest_partner"]
 
+_AT_ROUNDING = 1e-12  # of the largest value: an interaction below this is rounding
 _MOST_ROWS = 30  # whose interactions are read to choose the partner
 
 
@@ -67,7 +68,7 @@ def strongest_partner(rows: Stacked, feature: int) -> tuple[int | None, str]:
     Returns
     -------
     partner : int or None
-        None if there is no other feature.
+        None if there is no other feature, or none that interacts with this one.
     how : str
         How it was found, as part of a title.
     """
@@ -82,6 +83,8 @@ def strongest_partner(rows: Stacked, feature: int) -> tuple[int | None, str]:
         how = "which goes best with what is left (|correlation| {:.2g})"
     strength[feature] = -1.0
     partner = int(strength.argmax())
+    if strength[partner] <= _AT_ROUNDING * np.abs(rows.values).max():
+        return None, ""
     return partner, how.format(strength[partner])
 
 
