@@ -18,9 +18,9 @@ from gralis.bench import Pictures, read_labels
 from gralis.files.images import Preprocessing
 
 sys.path.append(str(Path(__file__).parents[1] / "histology"))
-import explain as histology
-from images import folder, generate, pixels, split, spread
-from network import tiny
+from images import Labels, folder, generate, pixels, split, spread
+from network import POOLED, tiny
+from parts import Part, parts
 from setting import Setting, read_json
 from train import Batches
 from train import fit as train_further
@@ -50,20 +50,39 @@ def of_histology(out: str, data: str, n_train: int, n_test: int) -> Case:
     known = read_json(Path(out, "setting.json"))
     lists = {name: tuple(known[name]) for name in ("scales", "sigmas")}
     setting = Setting(**{**known, **lists, "out": out, "data": str(where)})
-    first, held_out = split(read_labels(where / "labels.csv"), setting.test_share, setting.seed)
-    source = histology.source(setting)
-    train = _load(replace(source, labels=tuple(spread(first, n_train, setting.seed))))
-    test = _load(replace(source, labels=tuple(spread(held_out, n_test, setting.seed))))
-    return Case("the histology network", train, test, 3, _histology_models(setting))
+    chosen = parts(setting)[0]
+    labels = read_labels(where / "labels.csv")
+    first, held_out = _sides(setting, chosen, labels)
+    train, test = (
+        _load(replace(chosen, labels=spread(side, n, setting.seed)).source())
+        for side, n in ((first, n_train), (held_out, n_test))
+    )
+    models = _probes(setting) if setting.network == POOLED else _histology_models(setting, first)
+    return Case("the histology network", train, test, 3, models)
 
 
-def _histology_models(setting: Setting) -> Iterator[tuple[str, nn.Module]]:
-    network = histology.make_model(setting)()
+def _sides(setting: Setting, part: Part, labels: Labels) -> tuple[Labels, Labels]:
+    """The images of the patients that the network of the part has seen, and those of the others."""
+    if setting.network != POOLED:
+        return split(labels, setting.test_share, setting.seed)
+    folds = read_json(setting.path("training.json"))["folds"]
+    unseen = [row for row in labels if folds[row["file"]] == part.name]
+    return [row for row in labels if folds[row["file"]] != part.name], unseen
+
+
+def _probes(setting: Setting) -> Iterator[tuple[str, nn.Module]]:
+    """The networks of two folds: the update was fitted on other patients."""
+    for name, part in zip(("as trained", "fitted on other patients"), parts(setting), strict=False):
+        yield name, part.make_model()().requires_grad_(False)
+
+
+def _histology_models(setting: Setting, first: Labels) -> Iterator[tuple[str, nn.Module]]:
+    network = parts(setting)[0].make_model()()
     yield "as trained", network.requires_grad_(False)
     labels = read_labels(folder(setting) / "labels.csv")
     trained = read_json(setting.path("training.json"))
     index = {row["file"]: i for i, row in enumerate(labels)}
-    rows = np.array([index[row["file"]] for row in split(labels, setting.test_share, setting.seed)[0]])
+    rows = np.array([index[row["file"]] for row in first])
     truth = torch.tensor([trained["classes"].index(row["label"]) for row in labels])
     images = pixels(folder(setting), labels, setting.size, setting.path("cache"))
     batches = Batches(images, truth, np.array(trained["mean"]), np.array(trained["std"]))

@@ -20,27 +20,28 @@ from torch import Tensor, nn
 
 from gralis import Features
 
-Value = Callable[[Tensor], Tensor]  # images (rows, 3, side, side) -> one number per row, without a graph
+Value = Callable[[Tensor], Tensor]  # images (rows, 3, height, width) -> one number per row, without a graph
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Images, (rows, 3, side, side), and the regions of each; the baseline is 0."""
+    """Images, (rows, 3, height, width), and the regions of each; the baseline is 0."""
 
     x: Tensor
     features: Sequence[Features]
 
     def region(self, row: int) -> Tensor:
-        """The region of every pixel, (side, side)."""
+        """The region of every pixel, (height, width)."""
         return torch.tensor(self.features[row].labels[0][0])
 
-    def means(self, n_cells: int) -> Tensor:
-        """Matrices that map n_cells x n_cells cells to their mean over every region, (rows, most regions, cells)."""
-        most, side = max(one.n_features for one in self.features), self.x.shape[-1]
-        overlap = torch.zeros(len(self.x), most, n_cells * n_cells)
+    def means(self, cells: tuple[int, int]) -> Tensor:
+        """Matrices that map rows x columns of cells to their mean over every region, (rows, most regions, cells)."""
+        most, n_cells = max(one.n_features for one in self.features), cells[0] * cells[1]
+        pixels = self.x.shape[-2] * self.x.shape[-1] / n_cells  # of a cell
+        overlap = torch.zeros(len(self.x), most, n_cells)
         for row in range(len(self.x)):
             inside = nn.functional.one_hot(self.region(row), most).permute(2, 0, 1).float()
-            overlap[row] = nn.functional.adaptive_avg_pool2d(inside, n_cells).flatten(1) * (side / n_cells) ** 2
+            overlap[row] = nn.functional.adaptive_avg_pool2d(inside, cells).flatten(1) * pixels
         return overlap / overlap.sum(2, keepdim=True).clamp(min=1.0)
 
     @property
@@ -61,7 +62,7 @@ class Coalitions:
 
 
 class Explainer(nn.Module):
-    """Convolutions, each of which halves the side, and a map with one number per cell."""
+    """Convolutions, each of which halves both sides, and a map with one number per cell."""
 
     def __init__(self, halvings: int, width: int = 16) -> None:
         super().__init__()
@@ -76,8 +77,10 @@ class Explainer(nn.Module):
         values: Tensor = means @ self.body(x).flatten(1)[:, :, None]
         return values[:, :, 0]
 
-    def n_cells(self, side: int) -> int:
-        return -(-side // 2**self.halvings)
+    def cells(self, x: Tensor) -> tuple[int, int]:
+        """The rows and columns of the map."""
+        height, width = (-(-side // 2**self.halvings) for side in x.shape[-2:])
+        return height, width
 
 
 def kernel_coalitions(rng: np.random.Generator, n_rows: int, n: int) -> NDArray[np.bool_]:
@@ -115,7 +118,7 @@ def train(
         torch.manual_seed(seed)
         explainer = Explainer(halvings)
     rng, rows = np.random.default_rng(seed), len(pieces.x)
-    means, present = pieces.means(explainer.n_cells(pieces.x.shape[-1])), pieces.present
+    means, present = pieces.means(explainer.cells(pieces.x)), pieces.present
     optimiser = torch.optim.Adam(explainer.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=epochs * -(-rows // batch))
     for _ in range(epochs):
@@ -141,5 +144,5 @@ def explain(explainer: Explainer, value: Value, pieces: Pieces, row: int) -> NDA
     one = Pieces(pieces.x[row : row + 1], pieces.features[row : row + 1])
     full = value(one.x) - value(torch.zeros_like(one.x))
     with torch.no_grad():
-        phi = explainer(one.x, one.means(explainer.n_cells(one.x.shape[-1])))
+        phi = explainer(one.x, one.means(explainer.cells(one.x)))
         return complete(phi, full, one.present)[0].double().numpy()

@@ -1,4 +1,4 @@
-"""Stage 2: run Algorithm 1 on a few held-out images, and the default plan at 1/20 of its budget on many.
+"""Stage 2: run Algorithm 1 on a few held-out images, and the default plan at 1/40 of its budget on many.
 
 python experiments/histology/explain.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]   (after train.py)
 
@@ -8,45 +8,33 @@ ledgers and all metrics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from images import Labels, folder, split, spread
-from network import build
-from setting import Setting, claimed, read_json
+from parts import Case, cases, parts
+from setting import Setting, claimed
 
 import gralis
-from gralis.bench import Item, Pictures, Study, read_labels, run, write_tables
-from gralis.files.images import Preprocessing
+from gralis.bench import Item, Study, run, write_tables
 from gralis.problem import Problem
 
 
-def held_out(setting: Setting) -> Labels:
-    """The images of the study in order. Algorithm 1 uses the first of them."""
-    labels = read_labels(folder(setting) / "labels.csv")
-    return spread(split(labels, setting.test_share, setting.seed)[1], setting.n_images, setting.seed)
-
-
-def source(setting: Setting) -> Pictures:
-    trained = read_json(setting.path("training.json"))
-    how = Preprocessing(*setting.size, tuple(trained["mean"]), tuple(trained["std"]))
-    return Pictures(folder(setting), tuple(held_out(setting)), how, setting.segments, setting.compactness)
-
-
-def make_model(setting: Setting) -> Callable[[], Any]:
-    n_classes = len(read_json(setting.path("training.json"))["classes"])
-    return partial(build, setting.network, n_classes, str(setting.path("model.pt")))
-
-
-def study(setting: Setting, budget: int) -> Study:
+def study(setting: Setting, budget: int, repeats_on: int) -> Study:
     return Study(
         budget=budget,
         sigma=setting.sigma,
-        repeats_on=setting.repeats_on,
+        readout="log_odds",  # of the predicted class
+        repeats_on=repeats_on,
         n_repeats=setting.n_repeats,
+        steps=setting.steps,
         seed=setting.seed,
     )
+
+
+def explained(model: Any, item: Item) -> Any:
+    """The log-odds of the predicted class."""
+    k = Problem.build(model, item.x, target=0).predicted()
+    assert isinstance(k, int)
+    return gralis.targets.log_odds(k)
 
 
 def algorithm_1(setting: Setting, model: Any, item: Item) -> gralis.Explanation:
@@ -55,7 +43,7 @@ def algorithm_1(setting: Setting, model: Any, item: Item) -> gralis.Explanation:
     return gralis.explain(
         model,
         item.x,
-        target=Problem.build(model, item.x, target=0).predicted(),
+        target=explained(model, item),
         features=item.features,
         kernel=gralis.Gaussian(setting.sigma),
         plan=gralis.plans.permutation(setting.n_permutations, antithetic=True),
@@ -67,22 +55,54 @@ def algorithm_1(setting: Setting, model: Any, item: Item) -> gralis.Explanation:
 
 
 def explain(setting: Setting) -> list[dict[str, Any]]:
-    """Compute the explanations that do not exist yet."""
-    images, make = source(setting), make_model(setting)
-    model = make()
+    """Compute the explanations that do not exist yet. The records are in the order of the study."""
+    chosen = cases(setting)
     setting.path("paper").mkdir(exist_ok=True)
-    for number in range(min(setting.n_paper, len(images.names()))):
+    for number, case in enumerate(chosen[: setting.n_paper]):
         path = setting.path("paper", f"{number}.gralis")
         if not path.is_file():
-            explanation = algorithm_1(setting, model, images.load(number))
+            explanation = algorithm_1(setting, *loaded(case))
             explanation.save(path)
             print(f"Algorithm 1, image {number}: {explanation.cost.n_gradients} gradients", flush=True)
-    features = images.load(0).features
-    assert features is not None
-    settings = study(setting, setting.budget(features.n_features))
-    records = run(settings, images, make, setting.path("study"), workers=setting.workers, keep_ledgers=True)
+    budget, found = setting.budget(n_features(chosen[0])), {}
+    for part in parts(setting):
+        settings = study(setting, budget, part.repeats_on)
+        records = run(
+            settings, part.source(), part.make_model(), part.folder, workers=setting.workers, keep_ledgers=True
+        )
+        print(f"{len(records)} images {part.name}".rstrip(), flush=True)
+        found |= {record["image"]: record for record in records}
+    records = [found[case.row["file"]] for case in chosen]
     write_tables(records, setting.path("study"))
     return records
+
+
+def of_values(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
+    """The options of Shapley values from forwards alone."""
+    options: dict[str, Any] = {"target": explained(model, item), "features": item.features, "batch_size": 8}
+    return {**options, "plan": "values", "budget": setting.forwards, "progress": False}
+
+
+def shapley(setting: Setting, number: int, case: Case) -> gralis.Explanation:
+    """The Shapley values of an image of the study, computed once."""
+    path = setting.path("shapley", f"{number}.gralis")
+    if not path.is_file():
+        path.parent.mkdir(exist_ok=True)
+        model, item = loaded(case)
+        gralis.explain(model, item.x, seed=setting.seed, **of_values(setting, model, item)).save(path)
+    return gralis.load(path)
+
+
+def loaded(case: Case) -> tuple[Any, Item]:
+    """The network that has not seen the patient, and the image."""
+    return case.part.make_model()(), case.part.source().load(case.index)
+
+
+def n_features(case: Case) -> int:
+    """The number of regions of an image."""
+    features = case.part.source().load(case.index).features
+    assert features is not None
+    return features.n_features
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The figures of the page: PNG files drawn from the tables, not from the pictures."""
+"""The figures of the page: PNG files drawn from the tables; of a picture they show the mean colour of each region."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gralis.bench.statistics import Mean
 from gralis.storage import write_whole
-from gralis.views.charts import GREY, INK, LINES
+from gralis.views.colours import DIVERGING, GREY, INK, LINES
 from gralis.views.plots import new_figure
 
 SHOWN = ("deletion", "insertion", "road_morf", "road_lerf")
@@ -91,6 +91,44 @@ def over_regions(figure: Any, studied: Sequence[dict[str, Any]]) -> None:
         ax.set_xlabel("regions")
         ax.legend(fontsize="small", frameon=False)
         _plain(ax)
+
+
+def cases(figure: Any, shown: Sequence[Any], tissue: bool = False) -> None:
+    """Cases side by side: above what the network saw, below what spoke for its answer (red) and against it (blue).
+
+    With `tissue`, the pictures themselves are above.
+    """
+    axes = np.atleast_2d(figure.subplots(2, max(1, len(shown)), squeeze=False))
+    for above, below, letter, one in zip(axes[0], axes[1], "abcdef", shown, strict=False):
+        e = one.shapley
+        regions = e.features.labels[0][0]
+        picture = one.picture if tissue else _mosaic(one.picture, regions)
+        largest = float(np.abs(e.values).max())
+        interval = e.interval()
+        sure = ((interval[:, 0] > 0) | (interval[:, 1] < 0))[regions]
+        above.imshow(picture, interpolation="nearest")
+        below.imshow(e.values[regions], cmap=DIVERGING, vmin=-largest, vmax=largest, interpolation="nearest")
+        for ax in (above, below):
+            ax.set_xticks([])
+            ax.set_yticks([])
+        _outline(below, np.where(sure, regions, -1))
+        above.set_title(f"{letter}  {one.kind}\n{one.judged.says} {one.judged.probability:.0%}", fontsize="small")
+        below.set_xlabel(f"truth: {one.judged.case.row['label']}", fontsize="small")
+
+
+def _mosaic(picture: Any, regions: Any) -> Any:
+    """Every region in its mean colour."""
+    sizes = np.bincount(regions.ravel())
+    means = [np.bincount(regions.ravel(), picture[..., c].ravel()) / np.maximum(sizes, 1) for c in range(3)]
+    return np.stack(means, 1)[regions]
+
+
+def _outline(ax: Any, regions: Any) -> None:
+    """A black line around every region that is not -1."""
+    for region in np.unique(regions[regions >= 0]):
+        inside = np.pad((regions == region).astype(float), 1)
+        rows, columns = (np.arange(-1, n - 1) for n in inside.shape)
+        ax.contour(columns, rows, inside, [0.5], colors="k", linewidths=0.8)
 
 
 def _band(ax: Any, at: Any, table: Any, colour: str, label: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -81,31 +82,79 @@ def per_patient(scores: Numbers, y: NDArray[np.bool_], patients: NDArray[np.str_
     return np.array([scores[patients == p].mean() for p in names]), np.array([y[patients == p][0] for p in names])
 
 
-def nested(x: Numbers, labels: Labels, y: NDArray[np.bool_], widths: dict[str, int], seed: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Probe:
+    """A fitted probe, and what was chosen for it."""
+
+    maps: Sequence[str]
+    penalty: float
+    columns: NDArray[np.int64]
+    model: Any
+
+    @classmethod
+    def of(
+        cls,
+        x: Numbers,
+        labels: Labels,
+        y: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        widths: dict[str, int],
+        seed: int,
+    ) -> Probe:
+        """Choose and fit on these rows."""
+        maps, penalty = choose(x[rows], [labels[i] for i in rows], y[rows], widths, seed + 1)
+        columns = columns_of(maps, widths)
+        return cls(maps, penalty, columns, fitted(x[rows][:, columns], y[rows], penalty))
+
+    def scores(self, x: Numbers) -> Numbers:
+        """The log-odds of the second class."""
+        found: Numbers = self.model.decision_function(x[:, self.columns])
+        return found
+
+    def into(self, network: PooledEfficientNet) -> None:
+        """Write the standardisation and the weights into the last layer of the network."""
+        scaler, logistic = (step for _, step in self.model.steps)
+        n = sum(network.widths.values())
+        weight, mean, std = np.zeros(n), np.zeros(n), np.ones(n)
+        weight[self.columns] = logistic.coef_[0]
+        mean[self.columns], std[self.columns] = scaler.mean_, scaler.scale_
+        network.set_last_layer(mean, std, weight, float(logistic.intercept_[0]))
+
+
+@dataclass(frozen=True)
+class Nested:
+    """The probes of the folds, and the log-odds of every image by the probe that has not seen its patient."""
+
+    folds: NDArray[np.int64]
+    probes: Sequence[Probe]
+    scores: Numbers
+    record: dict[str, Any]
+
+
+def nested(x: Numbers, labels: Labels, y: NDArray[np.bool_], widths: dict[str, int], seed: int) -> Nested:
     """How good the whole procedure is on patients that it has not seen, choice included."""
     from train import auc, auc_over_patients
 
     folds, patients = patient_folds(labels, N_OUTER, seed), np.array([row["patient"] for row in labels])
-    scores, chosen = np.zeros(len(y)), []
+    scores, probes = np.zeros(len(y)), []
     for fold in range(N_OUTER):
         mine = folds == fold
-        rest = [row for row, out in zip(labels, mine, strict=True) if not out]
-        maps, penalty = choose(x[~mine], rest, y[~mine], widths, seed + 1)
-        columns = columns_of(maps, widths)
-        scores[mine] = fitted(x[~mine][:, columns], y[~mine], penalty).decision_function(x[mine][:, columns])
-        chosen.append({"maps": list(maps), "penalty": penalty})
-        print(f"fold {fold + 1} of {N_OUTER}: {', '.join(maps)}; C = {penalty}", flush=True)
+        probe = Probe.of(x, labels, y, np.flatnonzero(~mine), widths, seed)
+        scores[mine] = probe.scores(x[mine])
+        probes.append(probe)
+        print(f"fold {fold + 1} of {N_OUTER}: {', '.join(probe.maps)}; C = {probe.penalty}", flush=True)
     of_patient, positive = per_patient(scores, y, patients)
     groups = [np.flatnonzero(patients == p).tolist() for p in np.unique(patients)]
     one_each = [[i] for i in range(len(positive))]
-    return {
+    record = {
         "folds": N_OUTER,
         "patients": len(positive),
         "images": len(y),
-        "chosen": chosen,
+        "chosen": [{"maps": list(probe.maps), "penalty": probe.penalty} for probe in probes],
         "patient_auc": [auc(of_patient, positive), *auc_over_patients(of_patient, positive, one_each)],
         "image_auc": [auc(scores, y), *auc_over_patients(scores, y, groups)],
     }
+    return Nested(folds, probes, scores, record)
 
 
 def pooled(network: PooledEfficientNet, images: NDArray[np.uint8], cache: Any) -> Numbers:
@@ -124,17 +173,3 @@ def pooled(network: PooledEfficientNet, images: NDArray[np.uint8], cache: Any) -
         temporary.rename(path)
     table: Numbers = np.load(path)
     return table
-
-
-def fit_probe(
-    network: PooledEfficientNet, x: Numbers, labels: Labels, y: NDArray[np.bool_], rows: NDArray[np.int64], seed: int
-) -> dict[str, Any]:
-    """Choose and fit on these rows, and write the result into the last layer of the network."""
-    widths = network.widths
-    maps, penalty = choose(x[rows], [labels[i] for i in rows], y[rows], widths, seed + 1)
-    columns = columns_of(maps, widths)
-    scaler, logistic = (step for _, step in fitted(x[rows][:, columns], y[rows], penalty).steps)
-    weight, mean, std = np.zeros(x.shape[1]), np.zeros(x.shape[1]), np.ones(x.shape[1])
-    weight[columns], mean[columns], std[columns] = logistic.coef_[0], scaler.mean_, scaler.scale_
-    network.set_last_layer(mean, std, weight, float(logistic.intercept_[0]))
-    return {"maps": list(maps), "penalty": penalty}

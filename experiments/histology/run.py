@@ -9,6 +9,7 @@ from __future__ import annotations
 from explain import explain
 from page import page
 from setting import claimed
+from shifts import shifts
 from studies import studies
 from train import train
 
@@ -17,4 +18,5 @@ if __name__ == "__main__":
     train(setting)
     explain(setting)
     studies(setting)
+    shifts(setting)
     page(setting)

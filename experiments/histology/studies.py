@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from explain import make_model, source
+from explain import explained, loaded
+from parts import Case, cases
 from scipy.stats import spearmanr
 from setting import Setting, claimed, read_json, write_json
 
@@ -26,31 +27,24 @@ from gralis.problem import Problem
 
 
 def studies(setting: Setting) -> None:
-    images, model = source(setting), make_model(setting)()
-    names = images.names()
-    for number, name in enumerate(names):
-        ledger = ledger_of(setting, name)
+    chosen = cases(setting)
+    for number, case in enumerate(chosen):
+        ledger = ledger_of(case)
         if ledger is not None:
-            _once(setting.path("studies", f"residual-{number}.json"), lambda e=ledger: residual(e))
-    for number in range(min(setting.n_curves, len(names))):
-        ledger = ledger_of(setting, names[number])
-        if ledger is not None:
-            path = setting.path("studies", f"sigma-{number}.json")
-            _once(path, lambda e=ledger, i=number: sigma(setting, model, images.load(i), e))
-    for number in range(min(setting.n_paper, len(names))):
+            once(setting.path("studies", f"residual-{number}.json"), lambda e=ledger: residual(e))
+            if number < setting.n_curves:
+                path = setting.path("studies", f"sigma-{number}.json")
+                once(path, lambda c=case, e=ledger: sigma(setting, *loaded(c), e))
+    for number, case in enumerate(chosen[: setting.n_paper]):
         path = setting.path("paper", f"{number}.gralis")
-        _once(
-            setting.path("studies", f"paper-{number}.json"),
-            lambda p=path, n=names[number]: paper(p, ledger_of(setting, n)),
-        )
-        _once(setting.path("studies", f"bound-{number}.json"), lambda i=number: bound(setting, model, images.load(i)))
-        _once(setting.path("studies", f"scales-{number}.json"), lambda i=number: scales(setting, model, images.load(i)))
+        once(setting.path("studies", f"paper-{number}.json"), lambda p=path, c=case: paper(p, ledger_of(c)))
+        once(setting.path("studies", f"bound-{number}.json"), lambda c=case: bound(setting, *loaded(c)))
+        once(setting.path("studies", f"scales-{number}.json"), lambda c=case: scales(setting, *loaded(c)))
 
 
-def ledger_of(setting: Setting, name: str) -> gralis.Explanation | None:
+def ledger_of(case: Case) -> gralis.Explanation | None:
     """The explanation of an image from the study, or None if the image failed."""
-    known = Store.read(setting.path("study"))
-    path = known.ledger(name)
+    path = Store.read(case.part.folder).ledger(case.row["file"])
     return gralis.load(path) if path.is_file() else None
 
 
@@ -122,7 +116,7 @@ def bound(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
     """B from a separate calibration pass on independent rays."""
     assert item.features is not None
     budget = setting.budget(item.features.n_features)
-    target = Problem.build(model, item.x, target=0).predicted()
+    target = explained(model, item)
     kernel = gralis.Gaussian(setting.sigma)
     calibration = calibrate(
         model, item.x, budget=budget, target=target, features=item.features, kernel=kernel, seed=setting.seed + 1
@@ -161,7 +155,7 @@ def scales(setting: Setting, model: Any, item: Item) -> dict[str, Any]:
     return {"image": item.name, "lines": lines}
 
 
-def _once(path: Path, make: Callable[[], dict[str, Any]]) -> None:
+def once(path: Path, make: Callable[[], dict[str, Any]]) -> None:
     if not path.is_file():
         write_json(path, make())
         print(path.name, flush=True)

@@ -2,8 +2,10 @@
 
 python experiments/histology/train.py --data FOLDER --out OUT [--weights STATE_DICT] [--small]
 
-It writes split.json, checkpoint.pt (after every epoch, so that a killed run continues), model.pt and training.json. The
-number of epochs is fixed beforehand and the last state is used, so the held-out patients influence nothing.
+A probe on frozen features is fitted once for every fold over the patients (model-fold-1.pt and so on), and every image
+is tested by the network that has not seen its patient. Other networks are trained once (model.pt) on the patients of
+split.json, with checkpoint.pt after every epoch, so that a killed run continues. The number of epochs is fixed
+beforehand and the last state is used, so the held-out patients influence nothing. The results are in training.json.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from typing import Any
 import numpy as np
 import torch
 from images import Labels, folder, pixels, split
-from network import PooledEfficientNet, build, start_from
+from network import POOLED, PooledEfficientNet, build, start_from
 from numpy.typing import NDArray
-from probe import fit_probe, nested, pooled
+from parts import WHOLE, model_path, of_fold
+from probe import nested, pooled
+from scipy.special import expit
 from scipy.stats import rankdata
 from setting import Setting, claimed, of_training, read_json, write_json
 from torch import Tensor, nn
@@ -36,41 +40,83 @@ def train(setting: Setting) -> dict[str, Any]:
         return read_json(done)
     where = folder(setting)
     labels = read_labels(where / "labels.csv")
-    classes = sorted({row["label"] for row in labels})
+    images = pixels(where, labels, setting.size, setting.path("cache"))
+    start = time.perf_counter()
+    way = by_folds if setting.network == POOLED else by_split
+    record = {"setting": of_training(setting), "classes": classes_of(labels), **way(setting, labels, images)}
+    record["seconds_now"] = round(time.perf_counter() - start, 1)
+    write_json(done, record)
+    return record
+
+
+def classes_of(labels: Labels) -> list[str]:
+    return sorted({row["label"] for row in labels})
+
+
+def by_folds(setting: Setting, labels: Labels, images: NDArray[np.uint8]) -> dict[str, Any]:
+    """A probe on frozen features for every fold; each is tested on the patients of its fold."""
+    start, classes = time.perf_counter(), classes_of(labels)
+    truth = np.array([classes.index(row["label"]) for row in labels])
+    network = build(setting.network, len(classes))
+    assert isinstance(network, PooledEfficientNet)
+    features = pooled(network, images, setting.path("cache"))
+    found = nested(features, labels, truth == 1, network.widths, setting.seed)
+    patients, seen = [row["patient"] for row in labels], []
+    for fold, probe in enumerate(found.probes):
+        probe.into(network)
+        save(network, model_path(setting, of_fold(fold)))
+        rows = np.flatnonzero(found.folds != fold)
+        scores = probe.scores(features[rows])
+        seen.append(quality(probabilities(scores), truth[rows], [patients[i] for i in rows]))
+    test = quality(probabilities(found.scores), truth, patients)
+    return {
+        "mean": [0.5] * 3,  # as in its training on ImageNet
+        "std": [0.5] * 3,
+        "folds": {row["file"]: of_fold(int(fold)) for row, fold in zip(labels, found.folds, strict=True)},
+        "log_odds": {row["file"]: float(score) for row, score in zip(labels, found.scores, strict=True)},
+        "nested": found.record,
+        "seconds": round(time.perf_counter() - start, 1),
+        "train": {name: float(np.mean([one[name] for one in seen])) for name in seen[0]},
+        "test": {"images": len(labels), "patients": len(set(patients)), **test},
+    }
+
+
+def probabilities(log_odds: Numbers) -> Numbers:
+    """The probabilities of both classes, (n, 2)."""
+    return np.stack([expit(-log_odds), expit(log_odds)], 1)
+
+
+def by_split(setting: Setting, labels: Labels, images: NDArray[np.uint8]) -> dict[str, Any]:
+    """One network, trained on some patients and tested on the others."""
+    classes = classes_of(labels)
     first, held_out = split(labels, setting.test_share, setting.seed)
     write_json(setting.path("split.json"), {"train": [r["file"] for r in first], "test": [r["file"] for r in held_out]})
-
-    images = pixels(where, labels, setting.size, setting.path("cache"))
     index = {row["file"]: i for i, row in enumerate(labels)}
     rows = np.array([index[row["file"]] for row in first])
     truth = torch.tensor([classes.index(row["label"]) for row in labels])
     network = build(setting.network, len(classes))
-    start = time.perf_counter()
-    record: dict[str, Any] = {"setting": of_training(setting), "classes": classes}
-    if isinstance(network, PooledEfficientNet):
-        mean, std = np.full(3, 0.5), np.full(3, 0.5)  # as in its training on ImageNet
-        positive = truth.numpy() == 1
-        features = pooled(network, images, setting.path("cache"))
-        record["chosen"] = fit_probe(network, features, labels, positive, rows, setting.seed)
-        record["nested"] = nested(features, labels, positive, network.widths, setting.seed)
-        batches = Batches(images, truth, mean, std)
-    else:
-        mean, std = (stat(images[np.sort(rows)[::4]] / 255.0, axis=(0, 1, 2)) for stat in (np.mean, np.std))
-        batches = Batches(images, truth, mean, std)
-        record["n_copied"] = start_from(network, setting.weights) if setting.weights else 0
-        record["weights"] = Path(setting.weights).name
-        record["history"] = fit(network, batches, rows, setting)
-    torch.save(network.state_dict(), setting.path("model.part"))
-    os.replace(setting.path("model.part"), setting.path("model.pt"))
-    record |= {
+    mean, std = (stat(images[np.sort(rows)[::4]] / 255.0, axis=(0, 1, 2)) for stat in (np.mean, np.std))
+    batches = Batches(images, truth, mean, std)
+    n_copied = start_from(network, setting.weights) if setting.weights else 0
+    history = fit(network, batches, rows, setting)
+    unseen = predict(network, batches, np.array([index[row["file"]] for row in held_out])).clip(1e-12)
+    log_odds = np.log(unseen[:, -1] / unseen[:, 0])  # meant for two classes
+    save(network, model_path(setting, WHOLE))
+    return {
+        "n_copied": n_copied,
+        "log_odds": {row["file"]: float(score) for row, score in zip(held_out, log_odds, strict=True)},
+        "weights": Path(setting.weights).name,
+        "history": history,
         "mean": mean.round(4).tolist(),
         "std": std.round(4).tolist(),
-        "seconds": round(sum(epoch["seconds"] for epoch in record.get("history", [])), 1),
-        "seconds_now": round(time.perf_counter() - start, 1),
+        "seconds": round(sum(epoch["seconds"] for epoch in history), 1),
         **{name: tested(network, batches, part, index) for name, part in (("train", first), ("test", held_out))},
     }
-    write_json(done, record)
-    return record
+
+
+def save(network: nn.Module, path: Path) -> None:
+    torch.save(network.state_dict(), path.with_suffix(".part"))
+    os.replace(path.with_suffix(".part"), path)
 
 
 class Batches:

@@ -49,7 +49,7 @@ def test_a_region_has_the_mean_of_the_map_over_it(explainer):
     halves = np.array([[0, 0, 1, 1]] * 4)
     features = [gralis.features.groups(np.stack([own] * 3)) for own in (labels, halves)]
     pieces = explainer.Pieces(torch.zeros(2, 3, 4, 4), features)
-    fine, coarse = pieces.means(4), pieces.means(2)
+    fine, coarse = pieces.means((4, 4)), pieces.means((2, 2))
     drawn = torch.arange(16.0)
     assert (fine[0] @ drawn).tolist() == pytest.approx([drawn.numpy()[labels.ravel() == r].mean() for r in range(3)])
     assert (coarse[0] @ torch.tensor([1.0, 2.0, 3.0, 4.0])).tolist() == pytest.approx([1, 10 / 4, 27 / 9])

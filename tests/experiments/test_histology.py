@@ -15,7 +15,7 @@ from scipy.stats import mannwhitneyu
 import gralis
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "histology"
-MODULES = ("setting", "images", "network", "train", "probe")
+MODULES = ("setting", "images", "network", "train", "probe", "parts", "explain", "studies", "shifts", "story")
 
 
 def start(*arguments: str) -> str:
@@ -42,11 +42,13 @@ def test_the_small_run_makes_its_page_and_is_not_done_twice(tmp_path):
     said = start("--out", str(out))
     assert "epoch 12 of 12" in said
     text, page = (out / "histology.md").read_text(), (out / "page.html").read_text()
-    for heading in ("Algorithm 1", "The residual in its parts", "The number of regions", "IDC and PCam"):
+    of_both = ("Algorithm 1", "The residual in its parts", "Six cases", "Stains and compression")
+    for heading in (*of_both, "The number of regions", "IDC and PCam"):
         assert f"## {heading}" in text
-    for heading in ("Algorithm 1", "The residual in its parts", "deletion", "road_morf", "max_sensitivity"):
+    for heading in (*of_both, "deletion", "road_morf", "max_sensitivity"):
         assert f"<h2>{heading}</h2>" in page
-    figures = [f"histology-{name}.png" for name in ("methods", "residual", "sigma", "regions")]
+    assert "**For a pathologist.**" in "\n".join(text.splitlines()[:10])
+    figures = [f"histology-{name}.png" for name in ("cases", "methods", "residual", "sigma", "regions")]
     for name in figures:
         assert f"(figures/{name})" in text
         assert (out / "figures" / name).read_bytes().startswith(b"\x89PNG")
@@ -257,10 +259,17 @@ def test_the_probe_and_its_network_are_one_module_and_noise_gets_no_credit(modul
     assert np.array_equal(features, probe.pooled(network, images, tmp_path))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probe, "CHOICES", ((("block 4",), 1e-2), (("head",), 1e-2)))
-        probe.fit_probe(network, features, labels, positive, np.arange(40), seed=0)
-        found = probe.nested(features, labels, positive, network.widths, seed=0)
+        everything = (features, labels, positive, np.arange(40), network.widths)
+        probe.Probe.of(*everything, seed=0).into(network)
+        nested = probe.nested(features, labels, positive, network.widths, seed=0)
+        found = nested.record
         shuffled = np.array([rng.permutation(20)[0] % 2 == 0 for _ in range(20)]).repeat(2)
-        chance = probe.nested(rng.standard_normal(features.shape), labels, shuffled, network.widths, seed=0)
+        chance = probe.nested(rng.standard_normal(features.shape), labels, shuffled, network.widths, seed=0).record
+        for fold, own in enumerate(nested.probes):  # the scores come from the probe that has not seen the patient
+            out = nested.folds == fold
+            again = probe.Probe.of(features, labels, positive, np.flatnonzero(~out), network.widths, seed=0)
+            assert np.allclose(again.scores(features[out]), nested.scores[out])
+            assert np.allclose(own.scores(features[out]), nested.scores[out])
     with torch.no_grad():
         batch = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
         odds = network((batch - 0.5) / 0.5)
@@ -270,3 +279,84 @@ def test_the_probe_and_its_network_are_one_module_and_noise_gets_no_credit(modul
     assert ((odds[:, 1] > odds[:, 0]).numpy() == positive).mean() > 0.95
     assert found["patient_auc"][0] > 0.95
     assert 0.2 < chance["image_auc"][0] < 0.8
+
+
+def test_every_image_of_the_study_is_explained_by_the_network_of_its_fold(modules, tmp_path):
+    setting, parts = modules["setting"], modules["parts"]
+    labels = [{"file": f"{p}-{k}", "label": "ab"[p % 2], "patient": f"p{p}"} for p in range(20) for k in range(2)]
+    (tmp_path / "labels.csv").write_text("\n".join(["file,label,patient", *(",".join(r.values()) for r in labels)]))
+    for row in labels:
+        (tmp_path / row["file"]).touch()
+    folds = {row["file"]: f"fold-{int(row['patient'][1:]) % 5 + 1}" for row in labels}
+    setting.write_json(tmp_path / "training.json", {"folds": folds})
+    of = setting.Setting(data=str(tmp_path), out=str(tmp_path), n_images=15)
+    cases = parts.cases(of)
+    assert len({case.row["patient"] for case in cases}) == 15
+    assert [case.row for case in cases] == list(parts.held_out(of))
+    for case in cases:
+        assert case.part.name == folds[case.row["file"]]
+        assert case.part.labels[case.index] == case.row
+        assert parts.model_path(of, case.part.name).name == f"model-{folds[case.row['file']]}.pt"
+
+
+def test_a_stain_that_is_multiplied_by_one_changes_nothing_and_by_more_darkens(modules, tmp_path):
+    from PIL import Image
+
+    shifts, rng = modules["shifts"], np.random.default_rng(0)
+    picture = Image.fromarray(rng.integers(20, 250, (24, 32, 3)).astype(np.uint8))
+
+    def through(shift) -> np.ndarray:
+        return np.asarray(Image.open(shift(picture, tmp_path)), dtype=float)
+
+    given = np.asarray(picture, dtype=float)
+    for stain in (shifts.HAEMATOXYLIN, shifts.EOSIN):
+        assert np.abs(through(shifts.stain(stain, 1.0)) - given).max() <= 1
+    tissue = Image.fromarray(np.full((8, 8, 3), (120, 80, 150), np.uint8))
+    strong, weak = (
+        np.asarray(Image.open(shifts.stain(shifts.HAEMATOXYLIN, factor)(tissue, tmp_path)), dtype=float).mean()
+        for factor in (1.2, 0.8)
+    )
+    assert strong < np.asarray(tissue).mean() < weak
+    errors = [np.abs(through(shifts.jpeg(quality)) - given).mean() for quality in (90, 70, 50)]
+    assert errors == sorted(errors)
+
+
+def test_a_shifted_picture_is_explained_as_if_it_were_the_first(modules):
+    """A linear model: on the same rays the new values are the weights times the new picture."""
+    import torch
+    from torch import nn
+
+    shifts = modules["shifts"]
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(48, 2)).eval()
+    x, other = torch.rand(3, 4, 4) + 0.1, torch.rand(3, 4, 4) + 0.1
+    features = gralis.features.grid((3, 4, 4), 2)
+    options = {"target": 1, "features": features, "batch_size": 8}
+    options |= {"plan": "values", "budget": 16, "progress": False}
+    first = gralis.explain(network, x, **options)
+    item = gralis.bench.Item("x", x, features)
+    found = shifts.again(network, item, other, first, options)
+    weights = network[1].weight[1].detach().reshape(3, 4, 4)
+    region = torch.tensor(features.labels[0])
+    expected = [float((weights * other)[region == i].sum()) for i in range(4)]
+    assert np.allclose(found.values, expected, atol=1e-5)
+    line = shifts.line("other", first, found)
+    assert line["changed"] == 1.0
+    assert line["relative"] == pytest.approx(np.linalg.norm(found.values - first.values) / np.linalg.norm(first.values))
+    assert shifts.line("same", first, shifts.again(network, item, x, first, options))["changed"] == 0.0
+
+
+def test_the_six_cases_are_chosen_by_their_rule(modules):
+    from types import SimpleNamespace
+
+    story = modules["story"]
+    odds = [5.0, 4.0, 3.0, 4.5, 3.5, 0.1, 0.2, 2.0]
+    right = [True, True, True, False, False, True, False, True]
+    every = [
+        story.Judged(i, SimpleNamespace(row={"label": "a" if r else "b"}), "a", f)
+        for i, (f, r) in enumerate(zip(odds, right, strict=True))
+    ]
+    chosen = story.six(every)
+    assert [one.number for _, one in chosen] == [0, 1, 3, 4, 5, 6]
+    assert [kind for kind, _ in chosen] == [kind for kind in story.KINDS for _ in range(2)]
+    assert every[0].probability == pytest.approx(1 / (1 + np.exp(-5)))
