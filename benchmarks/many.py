@@ -102,7 +102,7 @@ def workers(quick: bool) -> dict[str, Any] | None:
     except ImportError:
         return None
     n, block, repetitions = (8, 1, 1) if quick else (48, 4, 2)
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     rates: dict[int, list[float]] = {1: [], 2: []}
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,16 +1,21 @@
-"""Tree ensembles: the time of phi and of Shapley values compared with shap and shapiq on the same rows and one thread.
+"""Tree ensembles: the time of phi and of Shapley values compared with shap, Woodelf and shapiq on one thread.
 
 python benchmarks/trees.py [--quick] [--out benchmarks/results/trees.json]
 
 The model is XGBoost with 500 trees of depth 6 on 30 columns, with 100 background rows. shap computes the same
-interventional Shapley values. shapiq's TreeExplainer computes another game (path-dependent, without a background), so
-only its time is compared, on a random forest of the same size, because shapiq 1.4 cannot read XGBoost with pandas 3.
-Times are processor time, and the sides alternate. The times of the first calls, in which numba loads or compiles the
-functions, are listed apart.
+interventional Shapley values, and so does Woodelf, whose time grows with the rows plus the background instead of their
+product (`pip install woodelf_explainer`; the table says if it is missing). A second table has more background rows,
+where that matters. shapiq 1.4 has no tree explainer with a background: its TreeExplainer computes another game
+(path-dependent), so only its time is compared, on a random forest of the same size, because it cannot read XGBoost with
+pandas 3. Times are processor time, and the sides alternate. The times of the first calls, in which numba loads or
+compiles the functions, are listed apart.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
 import resource
 import time
 import warnings
@@ -18,6 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xgboost
 from report import options, table, verdict, write
 from sklearn.ensemble import RandomForestRegressor
@@ -29,6 +35,7 @@ from gralis.trees import TreeEnsemble, phi_of_rows, singles_of_rows
 TARGETS = {"Shapley": 1.5, "GRALIS": 15.0}  # our time divided by that of shap
 SIZES = {"n_trees": 500, "depth": 6, "n_columns": 30, "n_background": 100, "n_rows": 1000, "n_repeats": 3}
 QUICK = {"n_trees": 20, "depth": 4, "n_columns": 8, "n_background": 10, "n_rows": 20, "n_repeats": 1}
+BACKGROUNDS = (100, 1000, 4000)  # rows of the background in the comparison with Woodelf
 LARGE = ({"n_trees": 50, "depth": 12}, {"n_trees": 5000, "depth": 6})  # must work; 20 background rows, 2 rows
 
 
@@ -95,9 +102,45 @@ def run(n_trees: int, depth: int, n_columns: int, n_background: int, n_rows: int
         "ratio_to_shap": {name: value / per_row["shap"] for name, value in per_row.items()},
         "first_call_seconds": first,
         "largest_difference": difference,
+        "backgrounds": backgrounds(trees, estimator, X, n_rows, BACKGROUNDS if n_trees >= 500 else (n_background,)),
         "large": [large(**sizes) for sizes in LARGE] if n_trees >= 500 else [],
         "memory": memory(trees, encoded, baselines),
     }
+
+
+def backgrounds(
+    trees: TreeEnsemble, estimator: Any, X: np.ndarray, n_rows: int, sizes: tuple[int, ...]
+) -> list[dict[str, Any]]:
+    """Shapley values of all rows for backgrounds of several sizes: seconds of ours, and of Woodelf if it is installed.
+
+    Both read the trees and the background anew, as a first question does.
+    """
+    rows, cells = X[-n_rows:], []
+    for size in sizes:
+        spent, ours = seconds(lambda size=size: singles_of_rows(trees, trees.encode(rows), trees.encode(X[:size])))
+        cell: dict[str, Any] = {"background rows": size, "rows": n_rows, "ours": spent}
+        theirs = woodelf(estimator, X[:size], rows)
+        if theirs is not None:
+            apart = np.abs(ours[:, 0] - theirs[1]).max() / np.abs(theirs[1]).max()
+            cell |= {"Woodelf": theirs[0], "ratio": spent / theirs[0], "largest difference": float(apart)}
+        cells.append(cell)
+    return cells
+
+
+def woodelf(estimator: Any, background: np.ndarray, rows: np.ndarray) -> tuple[float, np.ndarray] | None:
+    """The seconds and the Shapley values of Woodelf, which wants frames and prints; None if it is not installed."""
+    if importlib.util.find_spec("woodelf") is None:
+        return None
+    from woodelf import WoodelfExplainer
+
+    frames = [pd.DataFrame(part, columns=[f"f{k}" for k in range(part.shape[1])]) for part in (background, rows)]
+
+    def both() -> np.ndarray:
+        return np.asarray(WoodelfExplainer(estimator, frames[0]).shap_values(frames[1]))
+
+    quiet = io.StringIO()
+    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+        return seconds(both)
 
 
 def large(n_trees: int, depth: int) -> dict[str, Any]:
@@ -137,6 +180,9 @@ def show(result: dict[str, Any]) -> str:
     text += "\nfirst calls: " + ", ".join(
         f"{name} {value:.1f} s" for name, value in result["first_call_seconds"].items()
     )
+    text += table("Shapley values of all rows, seconds", result["backgrounds"])
+    if "Woodelf" not in result["backgrounds"][0]:
+        text += "\nWoodelf is not installed (pip install woodelf_explainer), so it was not measured"
     grown = result["memory"]
     text += (
         f"\n{grown['n_rows']} rows: peak memory + {grown['growth']:.0f} MiB, of which numbers {grown['numbers']:.0f}"
