@@ -213,6 +213,24 @@ def test_without_a_limit_only_the_batch_itself_is_weighed(monkeypatch) -> None:
     assert calls.forwards.bytes_per_point == 1_000_000
 
 
+def test_what_else_happens_during_one_batch_is_not_part_of_it(monkeypatch) -> None:
+    """While the first batch of four rows runs, the process grows by 60 MB for another reason; the second shows it."""
+    held, sizes = [10**9], []
+
+    def box(z: Tensor) -> Tensor:
+        sizes.append(len(z))
+        held[0] += 1_000_000 * len(z) + (60_000_000 if sizes.count(4) == 1 else 0)
+        return z.sum(1)
+
+    for module in ("calls", "memory"):
+        monkeypatch.setattr(f"gralis.evaluation.{module}.resident_memory", lambda: held[0])
+    calls = calls_of(box, batch_size=4, weigh=True)
+    for n_points in (1, 1, 4, 4, 4):
+        calls.values(GivenPoints(POINTS[:n_points]))
+    assert sizes.count(4) == 2
+    assert calls.forwards.bytes_per_point == 1_000_000
+
+
 def test_tensors_that_are_freed_make_room_again() -> None:
     with Weighing() as weighing:
         for _ in range(5):

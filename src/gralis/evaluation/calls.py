@@ -163,7 +163,7 @@ class ModelCalls:
         """Evaluate a batch. The memory that it holds limits later batches."""
         self._make_room(n_points * sizer.bytes_per_point)
         first = sizer.bytes_per_point == 0
-        if not (first or (self._weighs and sizer.unweighed(n_points))):
+        if not (first or (self._weighs and sizer.unweighed(n_points, twice=not self._limited))):
             return evaluate()
         with Weighing(self._memory_before()) as weighing:
             rows = evaluate()

@@ -17,7 +17,7 @@ __all__ = ["Speed"]
 
 _SECONDS = 2.0  # that a measurement may take, for each kind of call
 _MOST_POINTS = 1024
-_WEIGHED = (1, 1, 4, 4, 16, 16)  # points in the batches that are weighed; each first one also pays for set-up
+_WEIGHED = (1, 1, 4, 4, 16, 16)  # points in the batches that are weighed; the lighter of two of a size counts
 _YET_TO_GROW = 2  # a search that the time of the measurement cut short mostly tries one doubling more
 
 
