@@ -51,7 +51,7 @@ def page(setting: Setting) -> None:
         "predicted class; the curves follow its probability. Only patients are independent, so the images of each "
         f"patient are averaged first. A picture has {setting.size[1]} x {setting.size[0]} pixels, and GRALIS has "
         f"{setting.budget(done[0]['n_features'])} gradients for it.",
-        *(f"Failed: {complaint}." for complaint in complaints(records)),
+        *(f"Failed: {complaint.rstrip('.')}." for complaint in complaints(records)),
     ]
     listed = [(one.heading, one.html()) for one in sections if one is not methods]  # the page has tables of its own
     facts = {"images": str(len(done)), "held-out AUC": number(trained["test"].get("auc"))}
