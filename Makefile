@@ -16,7 +16,8 @@ BENCHMARKS := exact accuracy overhead scale coverage coverage_small coverage_sam
               coverage_sensitivity certificate shapley targets batch deletion many gallery trees small
 RESULTS := $(BENCHMARKS:%=benchmarks/results/%.json)
 
-# pytest-xdist runs one worker per core: one thread each.
+# pytest-xdist runs one worker per core, with one thread each. A worker that has finished takes tests from the others.
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 test test-slow: export OMP_NUM_THREADS = 1
 
 .DEFAULT_GOAL := help
@@ -45,10 +46,10 @@ browser:
 		echo "no chromium: the browser tests will be skipped" >&2
 
 test: $(STAMP) browser ## run the tests and the docstring examples, except those marked slow
-	$(BIN)/python -m pytest -q -n auto
+	$(PYTEST)
 
 test-slow: $(STAMP) ## run the tests marked slow
-	$(BIN)/python -m pytest -q -n auto -m slow
+	$(PYTEST) -m slow
 
 verify: $(STAMP) ## check the claims of the paper and the library, row by row
 	$(BIN)/python -m gralis verify

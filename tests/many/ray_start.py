@@ -18,6 +18,7 @@ SETTINGS = {
     "RAY_gcs_server_port_wait_time_s": "120",
     "RAY_worker_register_timeout_seconds": "300",
     "RAY_health_check_timeout_ms": "60000",  # of a node that answers slowly; a lost one does not answer at all
+    "RAY_worker_niceness": "0",  # otherwise everything else comes first, and a worker takes a minute to start
     "RAY_memory_monitor_refresh_ms": "0",  # it would kill our workers if the others fill the memory
 }
 TRIES = 3

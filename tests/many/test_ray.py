@@ -153,9 +153,10 @@ class Spoiled(nn.Module):
 
 
 @pytest.mark.parametrize(("deadly", "sentence"), [(False, "A worker failed: .*not here"), (True, "A worker died")])
-def test_what_ends_a_worker_of_one_split_input_is_one_sentence(cluster, deadly, sentence):
+def test_what_ends_a_worker_of_one_split_input_is_one_sentence(cluster, monkeypatch, deadly, sentence):
     from gralis.many import explain_split
 
+    monkeypatch.setattr("gralis.many.split._RESTARTS", 1)
     with pytest.raises(GralisError, match=sentence):
         explain_split(Spoiled(deadly).eval(), torch.linspace(-1, 1, 12), workers=1, budget=400, progress=False)
 

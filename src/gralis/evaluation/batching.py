@@ -95,7 +95,7 @@ class BatchSizer:
         return self._trial is not None and not self.fixed
 
     def unweighed(self, n_points: int, *, twice: bool = False) -> bool:
-        """Whether a batch of this size would tell more about the memory that points need; `twice`: also a second one."""
+        """Whether a batch of this size tells more about the memory that points need; `twice`: also a second one."""
         if n_points == self._weighed_size:
             return self._n_weighed < (_WEIGHINGS if twice or n_points == 1 else 1)
         return n_points > self._weighed_size

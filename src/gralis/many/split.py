@@ -31,6 +31,7 @@ __all__ = ["explain_split"]
 Part = TypeVar("Part")
 
 _RAYS = 32  # that a worker is given at a time
+_RESTARTS = 3  # of a worker that dies, and as many more trials of its part
 
 
 @options_of_explain()
@@ -68,7 +69,7 @@ def explain_split(
     run = begin([problem], completed)
     n = None if workers is None else whole(workers, "workers", 1, "explain_split")
     shared = (model, x, target, {**completed, "progress": False})
-    retries = {"max_restarts": 3, "max_task_retries": 3}
+    retries = {"max_restarts": _RESTARTS, "max_task_retries": _RESTARTS}
     with ray_workers(_RayEvaluator, shared, n=n, address=address, **retries) as started:
         pool = started.ray.util.ActorPool(started.actors)
         run.use(_SplitEvaluator([problem], run.options.batch_size, run.options.max_memory, pool))
