@@ -135,6 +135,17 @@ def test_a_number_may_stand_for_missing():
     np.testing.assert_allclose(ours, estimator.predict(table, output_margin=True), atol=1e-5)
 
 
+@pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw", "binary:hinge"])
+@pytest.mark.parametrize("base_score", [None, 0.3])
+def test_every_objective_of_two_classes_has_its_own_margin(objective, base_score):
+    """The base score is written as a probability or as a margin, which depends on the objective."""
+    table = credit(N_TRAIN, categories=False)
+    estimator = xgboost.XGBClassifier(n_estimators=3, objective=objective, base_score=base_score)
+    estimator.fit(table, score(table) > 1.0)
+    ours = gralis.models.trees(estimator).predict(table)
+    np.testing.assert_allclose(ours, estimator.predict(table, output_margin=True), atol=1e-5)
+
+
 def test_forest_of_lightgbm_is_a_mean():
     table = credit(N_TRAIN)
     forest = lightgbm.LGBMRegressor(boosting_type="rf", bagging_freq=1, bagging_fraction=0.5, **LGB)

@@ -65,6 +65,7 @@ def explain_batch(
     ((5, 4), 5)
     """
     completed = complete({**options, "target": None}, "explain_batch")
+    _refuse_several(target)
     closed = _closed_form(model, xs, target, completed)
     if closed is not None:
         return closed
@@ -82,6 +83,15 @@ def explain_batch(
     return Explanations(tuple(explanations[k] for k in numbers), row_labels(xs, len(problems)))
 
 
+def _refuse_several(target: Any) -> None:
+    """Every input of a batch has one target. Several targets of one input share its rays in `explain`."""
+    for own in target if isinstance(target, list) else [target]:
+        if isinstance(own, list) or (isinstance(own, str) and own == "all"):
+            allowed = "one target for all inputs, or a list with one for each input"
+            advice = "Several targets of one input are for gralis.explain; for a batch, ask for them one by one."
+            raise bad("target", "explain_batch", allowed, repr(own), advice)
+
+
 def row_labels(xs: Any, n: int) -> tuple[str, ...]:
     """What the inputs are called: by the index of a data frame, or by their numbers."""
     return tuple(map(str, xs.index)) if is_frame(xs) else tuple(f"input {k}" for k in range(n))
@@ -96,10 +106,10 @@ def _closed_form(model: object, xs: Any, target: Any, options: dict[str, Any]) -
     rows = table_rows(xs, "xs")
     if not len(rows):
         raise bad("xs", "explain_batch", "a batch of inputs (first axis) or a list with at least one", "no rows")
-    first = rows.iloc[[0]] if is_frame(rows) else rows[0]
-    run = TreeRun(trees, first, kernels_of(options["kernel"]), as_plan(options["plan"]), {**options, "target": "all"})
     each = _one_each(target, len(rows), "target")
-    return Explanations(run.of_rows(rows, each), row_labels(xs, len(rows)))
+    asked = (kernels_of(options["kernel"]), as_plan(options["plan"]), {**options, "target": "all"})
+    run = TreeRun(trees, rows, *asked, several=True)
+    return Explanations(run.of_rows(each), row_labels(xs, len(rows)))
 
 
 def _rows_at_once(model: object, xs: object, options: dict[str, Any]) -> tuple[object, list[Any], dict[str, Any]]:

@@ -26,6 +26,7 @@ from gralis.results.explanation import Explanation
 from gralis.results.replay import Replay, compared
 from gralis.run import FOREVER
 from gralis.targets import Target
+from gralis.trees import has_trees
 
 __all__ = ["replay", "replay_together"]
 
@@ -121,7 +122,7 @@ def _saved_options(
     options |= {
         "max_seconds": None if saved["max_seconds"] is None else FOREVER,  # the same small replicates
         "batch_size": saved["batch_size"] or "auto",
-        "baseline": _baselines(explanation),
+        "baseline": _background_rows(explanation) if _of_trees(explanation, model) else _baselines(explanation),
         "features": explanation.features,
         "kernel": _kernels(explanation, kernel),
         "plan": "shared" if explanation.plan["name"] == "trees" else _plan(saved),
@@ -159,7 +160,7 @@ class _Recomputed(NamedTuple):
 
 def _same_run(e: Explanation, model: object, options: dict[str, Any], kernel: Kernel | None) -> _Recomputed:
     """Plan and evaluate from the start, then take the same steps: extended, fewer nodes, another kernel."""
-    again = explain(model, _packed(e), **options)
+    again = explain(model, _row(e) if _of_trees(e, model) else _packed(e), **options)
     hashes = again.provenance["hashes"]
     more = e.ledger.n_replicates - again.ledger.n_replicates
     if more > 0 and again.can_grow:
@@ -256,6 +257,24 @@ def _plan(saved: Mapping[str, Any]) -> plans.Plan:
 def _packed(e: Explanation) -> Any:
     """x in the form in which it was given."""
     return e.form.pack([_tensor(leaf, e, i) for i, leaf in enumerate(e.endpoints.x)])
+
+
+def _of_trees(e: Explanation, model: object) -> bool:
+    """Whether trees are summed up again, which take the rows of the table and not their numbers."""
+    return e.plan["name"] == "trees" and e.table is not None and has_trees(model)
+
+
+def _row(e: Explanation) -> Any:
+    """x as a row of the table."""
+    assert e.table is not None
+    return e.table.decode(e.endpoints.x[0][None])
+
+
+def _background_rows(e: Explanation) -> Any:
+    """The baselines as rows of the table; as numbers, if they have different weights."""
+    assert e.table is not None
+    equal = np.ptp(e.baseline_weights) == 0
+    return e.table.decode(e.endpoints.baselines[0]) if equal else _baselines(e)
 
 
 def _baselines(e: Explanation) -> Baselines:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from gralis.arrays import Array, describe, to_numpy
 from gralis.baselines import Baselines
 from gralis.baselines import resolve as resolve_baseline
-from gralis.baselines.distribution import Sample
+from gralis.baselines.background import CodedRows, coded_rows
 from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
 from gralis.features import Features, columns
@@ -20,9 +21,10 @@ from gralis.features import resolve as resolve_features
 from gralis.models import blackbox
 from gralis.problem import Problem
 from gralis.tables import TableCoding, TableColumn
-from gralis.tables.rows import is_frame, pandas
+from gralis.tables.rows import is_frame, is_records, is_table
 from gralis.targets import Target
 from gralis.trees import TreeEnsemble
+from gralis.trees.columns import Columns
 from gralis.trees.pipelines import PipelineColumns
 
 __all__ = ["TreeProblem", "is_margin", "outputs_of"]
@@ -95,8 +97,6 @@ class TreeProblem:
         The row in these codes.
     shown_baselines : array of shape (n_baselines, n_table_columns)
         The background in these codes.
-    background : array or data frame
-        The background as it was given.
     """
 
     trees: TreeEnsemble
@@ -108,42 +108,43 @@ class TreeProblem:
     shown: TableCoding
     shown_x: Array
     shown_baselines: Array
-    background: Any
 
     @classmethod
     def build(cls, trees: TreeEnsemble, x: Any, baseline: Any, features: Any) -> TreeProblem:
         """Check the row, the background and the features, and encode them."""
-        given = _table_of_one(x, trees, "x")
-        row, names = trees.encode(given)[0], trees.columns.names
-        background, numbers, weights, name = _background(trees, row, x, baseline)
-        owners = trees.groups  # of each compared column: the column of the table
-        if features is None:
-            jumping = [i for i in range(len(names)) if trees.jumping[owners == i].all()]
-            partition = columns(names).jumping(jumping) if jumping else columns(names)
-        else:
-            partition = resolve_features(features, ((len(names),),))
-            labels = partition.labels[0][owners]
-            trees = trees.grouped(labels, partition.discrete[labels])
-        pairs = zip(names, trees.columns.categories, strict=True)
-        codes = TableCoding.of_codes([TableColumn(column, tuple(entries or ())) for column, entries in pairs])
-        every = cls(trees, row, partition, numbers, weights, name, codes, row, numbers, background)
-        (problem,) = every.at_rows(given)
-        if not problem.squared_distance.any():
+        problems = cls.of_table(trees, x, baseline, features)
+        if len(problems) != 1:
+            raise bad("x", "explain", "one row of a table, such as frame.iloc[[0]]", f"{len(problems)} rows")
+        if not problems[0].squared_distance.any():
             raise GralisError("x equals the baseline everywhere, so there is no difference to explain; choose another.")
-        return problem
+        return problems[0]
 
-    def at_rows(self, rows: Any) -> list[TreeProblem]:
-        """The same question about every row of a table."""
-        encoded, names = self.trees.encode(rows), self.trees.columns.names
-        if not isinstance(self.trees.columns, PipelineColumns):
-            return [replace(self, x=row, shown_x=row) for row in encoded]
-        given, background = (_framed(part, rows, names) for part in (rows, self.background))
-        coding = TableCoding.of(given, background, names, "frame" if is_frame(given) else "array")
-        shown, baselines = coding.encode(given), coding.encode(background)
-        return [
-            replace(self, x=row, shown=coding, shown_x=seen, shown_baselines=baselines)
-            for row, seen in zip(encoded, shown, strict=True)
+    @classmethod
+    def of_table(cls, trees: TreeEnsemble, x: Any, baseline: Any, features: Any) -> list[TreeProblem]:
+        """The same question about every row of a table. A row that equals the baseline has the answer 0."""
+        rows = _coded(trees, x, baseline)
+        encoded, names = _encoded(trees, rows.coding.decode(rows.x), "x"), rows.coding.names
+        shown, shown_rows = rows.coding, rows.x
+        if isinstance(rows.baseline, Baselines):
+            shown_baselines = to_numpy(rows.baseline.points[0]).astype(np.float64)
+            baselines = _encoded(trees, shown.decode(shown_baselines), "baseline")
+            weights, name = np.array(rows.baseline.weights), rows.baseline.name
+        elif isinstance(trees.columns, PipelineColumns):
+            raise bad("baseline", "explain", "rows of the table that the pipeline takes", describe(rows.baseline))
+        else:
+            found = resolve_baseline(rows.baseline, (np.nan_to_num(encoded[0]),), x_user=x)
+            baselines = shown_baselines = _encoded(trees, to_numpy(found.points[0]).astype(np.float64), "baseline")
+            weights, name = np.full(len(baselines), 1 / len(baselines)), found.name
+            if any(column.coded for column in shown.columns):  # a constant stands for a code of the model
+                shown, shown_rows = _codes_of(trees, names), encoded
+        trees, partition = _with_features(trees, names, features)
+        problems = [
+            cls(trees, row, partition, baselines, weights, name, shown, seen, shown_baselines)
+            for row, seen in zip(encoded, shown_rows, strict=True)
         ]
+        if any(not np.isfinite(one.squared_distance.sum(1)).all() for one in problems):
+            raise GralisError("x is so far from the baseline that their squared distance overflows; rescale the input.")
+        return problems
 
     @property
     def squared_distance(self) -> Array:
@@ -171,59 +172,65 @@ class TreeProblem:
         return str(names[number]) if isinstance(number, int) and len(names) else None
 
 
-def _table_of_one(x: Any, trees: TreeEnsemble, parameter: str) -> Any:
-    """A row in any form as a table of one row."""
-    names = trees.columns.names
-    if isinstance(x, Mapping):
-        if set(map(str, x)) != set(names):
-            raise bad(parameter, "explain", f"a dict with the columns {list(names)}", f"keys {list(map(str, x))}")
-        by_name = {str(name): value for name, value in x.items()}
-        entries: list[Any] = [by_name[name] for name in names]
-        return np.array([entries], dtype=object)
-    if hasattr(x, "iloc"):  # a series or a data frame
-        if getattr(x, "ndim", 2) == 1:
-            return x.to_frame().T
-        if len(x) != 1:
-            raise bad(parameter, "explain", "one row of a table, such as frame.iloc[[0]]", f"{len(x)} rows")
-        return x
-    row = to_numpy(x)
-    if row.shape != (len(names),):
-        raise bad(parameter, "explain", f"one row of {len(names)} columns", describe(row))
-    return row[None]
+def _coded(trees: TreeEnsemble, x: Any, baseline: Any) -> CodedRows:
+    """The rows and the background as numbers of one coding, in which a missing value stays NaN."""
+    known = trees.columns
+    tables = is_frame(baseline) or is_records(x) or is_table(x)
+    rows = coded_rows(
+        x,
+        baseline,
+        known.names if known.named else (),
+        known.n_columns,
+        frames=tables or (isinstance(known, PipelineColumns) and known.named),
+        unnamed=known.names,
+        own_codes=True,
+    )
+    gaps = np.array([np.nan if column.missing is None else column.missing for column in rows.coding.columns])
+    points = rows.baseline
+    if isinstance(points, Baselines):
+        numbers = to_numpy(points.points[0])
+        points = replace(points, points=(torch.from_numpy(np.where(numbers == gaps, np.nan, numbers)),))
+    shown = tuple(_as_codes(column, k, known) for k, column in enumerate(rows.coding.columns))
+    coding = replace(rows.coding, columns=shown)
+    return replace(rows, coding=coding, x=np.where(rows.x == gaps, np.nan, rows.x), baseline=points)
 
 
-def _background(trees: TreeEnsemble, row: Array, x: Any, baseline: Any) -> tuple[Any, Array, Array, str]:
-    """The background as it was given, encoded, its weights, and its name."""
-    if isinstance(baseline, Baselines):
-        numbers = to_numpy(baseline.points[0]).astype(np.float64)
-        return numbers, numbers, np.array(baseline.weights), baseline.name
-    n_columns = len(trees.columns.names)
-    if isinstance(baseline, Sample):
-        table, chosen, name = baseline.X, baseline.rows(), repr(baseline)
-        rows = table.iloc[chosen] if hasattr(table, "iloc") else to_numpy(table)[chosen]
-    elif getattr(baseline, "ndim", 0) == 2 or _is_table(baseline):
-        rows, name = baseline if hasattr(baseline, "iloc") else to_numpy(baseline), f"{len(baseline)} rows of the table"
-    elif isinstance(baseline, Mapping) or hasattr(baseline, "iloc") or np.shape(baseline) == (n_columns,):
-        rows, name = _table_of_one(baseline, trees, "baseline"), "one row of the table"
-    elif isinstance(trees.columns, PipelineColumns):
-        raise bad("baseline", "explain", "rows of the table that the pipeline takes", describe(baseline))
-    else:
-        found = resolve_baseline(baseline, (np.nan_to_num(row),), x_user=x)
-        rows, name = to_numpy(found.points[0]).astype(np.float64), found.name
-    if not len(rows):
-        raise bad("baseline", "explain", "at least one row", "an empty table")
-    return rows, trees.encode(rows), np.full(len(rows), 1 / len(rows)), name
+def _as_codes(column: TableColumn, place: int, known: Columns) -> TableColumn:
+    """The column without a number for missing values; numbers in the place of texts are codes of these."""
+    texts = known.categories[place]
+    is_code = texts and not column.coded and any(isinstance(text, str) for text in texts)
+    return TableColumn(column.name, tuple(texts)) if texts and is_code else replace(column, missing=None)
 
 
-def _is_table(baseline: Any) -> bool:
-    """Whether this is a list of rows."""
-    return isinstance(baseline, list) and bool(baseline) and np.ndim(baseline[0]) == 1
+def _encoded(trees: TreeEnsemble, rows: Any, parameter: str) -> Array:
+    """The rows as the nodes compare them, which are finite numbers or NaN."""
+    numbers = trees.encode(rows)
+    infinite = np.argwhere(np.isinf(numbers))
+    if len(infinite):
+        column = trees.columns.names[_owners(trees)[infinite[0, 1]]]
+        size = " of the size of a float32" if trees.single else ""
+        allowed = f"made of finite numbers{size}, and NaN where a value is missing, also in column {column!r}"
+        raise bad(parameter, "explain", allowed, f"{numbers[tuple(infinite[0])]:g}")
+    return numbers
 
 
-def _framed(part: Any, row: Any, names: Sequence[str]) -> Any:
-    """The rows as a data frame, if the row is one or has entries that are not numbers."""
-    if is_frame(part):
-        return part.infer_objects()
-    if is_frame(row) or to_numpy(row).dtype.kind == "O":
-        return pandas().DataFrame(to_numpy(part), columns=list(names)).infer_objects()
-    return to_numpy(part)
+def _owners(trees: TreeEnsemble) -> NDArray[np.int64]:
+    """The column of the table from which each compared column comes."""
+    return trees.groups if isinstance(trees.columns, PipelineColumns) else np.arange(trees.n_columns)
+
+
+def _codes_of(trees: TreeEnsemble, names: Sequence[str]) -> TableCoding:
+    """The columns of the trees, with the categories behind their codes."""
+    pairs = zip(names, trees.columns.categories, strict=True)
+    return TableCoding.of_codes([TableColumn(name, tuple(entries or ())) for name, entries in pairs])
+
+
+def _with_features(trees: TreeEnsemble, names: Sequence[str], features: Any) -> tuple[TreeEnsemble, Features]:
+    """The trees of which these columns of the table make the features, and the features."""
+    owners = trees.groups
+    if features is not None:
+        partition = resolve_features(features, ((len(names),),))
+        labels = partition.labels[0][owners]
+        return trees.grouped(labels, partition.discrete[labels]), partition
+    jumping = [i for i in range(len(names)) if trees.jumping[owners == i].all()]
+    return trees, columns(names).jumping(jumping) if jumping else columns(names)

@@ -49,12 +49,20 @@ _N_ROUNDINGS = 8  # a sum over trees and baselines carries several rounding erro
 
 
 class TreeRun:
-    """Computes the explanations of one row for one or several outputs of a tree ensemble."""
+    """Computes the explanations of one row for one or several outputs of a tree ensemble, or of several rows."""
 
     def __init__(
-        self, trees: TreeEnsemble, x: object, kernels: tuple[Kernel, ...], plan: Plan, options: Mapping[str, Any]
+        self,
+        trees: TreeEnsemble,
+        x: object,
+        kernels: tuple[Kernel, ...],
+        plan: Plan,
+        options: Mapping[str, Any],
+        several: bool = False,
     ) -> None:
-        self.problem = TreeProblem.build(trees, x, options["baseline"], options["features"])
+        asked = (trees, x, options["baseline"], options["features"])
+        self.problems = TreeProblem.of_table(*asked) if several else [TreeProblem.build(*asked)]
+        self.problem = self.problems[0]
         self.kernel, self.kernels, self.plan = kernels[0], kernels, plan
         self.options, self._progress = Options.checked(options), options["progress"]
         self._outputs = outputs_of(self.problem.trees, self.problem.x, options["target"])
@@ -91,9 +99,9 @@ class TreeRun:
         phi_of_rows(some, problem.x[None], problem.baselines, self.kernel, problem.weights)
         return clock.seconds * problem.trees.n_trees / max(count, 1) * len(self._outputs)
 
-    def of_rows(self, rows: Any, targets: Sequence[Any]) -> tuple[Explanation, ...]:
+    def of_rows(self, targets: Sequence[Any]) -> tuple[Explanation, ...]:
         """One explanation per row, with one target each. Rows of the same output are summed up together."""
-        trees, problems = self.problem.trees, self.problem.at_rows(rows)
+        trees, problems = self.problem.trees, self.problems
         asked = [outputs_of(trees, one.x, target)[0] for one, target in zip(problems, targets, strict=True)]
         found: dict[int, Explanation] = {}
         with Bar(self._progress, trees.n_trees * len(problems), "tree") as bar:

@@ -17,7 +17,7 @@ from gralis.baselines.recipes import Recipe
 from gralis.errors import GralisError, bad
 from gralis.features.coordinate_names import CoordinateNames
 from gralis.tables import TableCoding, row_count, table_rows
-from gralis.tables.rows import in_order, is_frame, is_series, is_table, pandas
+from gralis.tables.rows import in_order, is_frame, is_records, is_series, is_table, pandas
 
 __all__ = ["CodedRows", "coded_rows"]
 
@@ -52,6 +52,8 @@ def coded_rows(
     *,
     frames: bool | None = None,
     numbers_only: bool = False,
+    unnamed: Sequence[str] = (),
+    own_codes: bool = False,
 ) -> CodedRows:
     """The rows and the background as numbers of one coding.
 
@@ -69,6 +71,11 @@ def coded_rows(
         Whether the model gets data frames; by default it does if it knows names or if x is a frame.
     numbers_only : bool, default=False
         Whether the model takes numbers only; texts are then refused, and missing values stay what they are.
+    unnamed : sequence of str
+        What columns without names are called; by default x[0], x[1], ...
+    own_codes : bool, default=False
+        Whether the model makes codes of texts by itself, as trees do. A baseline that is not made of rows then stands
+        for a code, and a category that the background does not list is as good as any.
 
     Returns
     -------
@@ -86,7 +93,8 @@ def coded_rows(
     named = bool(own)
     if not own:
         shape = (n_columns or (rows if background is None else background).shape[1],)
-        own = tuple(CoordinateNames(("x",), (shape,)))
+        own = unnamed or tuple(CoordinateNames(("x",), (shape,)))
+    shown = _as_given(own, rows, background)
     rows = in_order(rows, own, "x", whose)
     if background is None:
         background = rows[:0]
@@ -95,17 +103,18 @@ def coded_rows(
         if not row_count(background):
             raise bad("baseline", "explain", "made of at least one row", "a table without rows")
     rows, background = _alike(rows, background, own)
-    given = any(map(is_frame, (x, baseline))) or is_table(x)
+    given = is_frame(baseline) or is_table(x) or is_records(x)
     form = "frame" if (bool(names) or given if frames is None else frames) else "array"
     if form == "frame" and not is_frame(rows):
         rows, background = (pandas().DataFrame(part, columns=list(own)) for part in (rows, background))
-    coding = TableCoding.of(rows, background, own, form)
+    coding = TableCoding.of(rows, background, shown, form, new_categories=own_codes)
     if numbers_only:
         coding = coding.of_numbers_only()
     if label is None:
-        return CodedRows(coding, coding.encode(rows), _constant(baseline, coding), named)
+        constant = baseline if own_codes else _constant(baseline, coding)
+        return CodedRows(coding, coding.encode(rows), constant, named)
     points = torch.from_numpy(coding.encode(background))
-    weights = np.full(len(points), 1.0 / len(points))
+    weights = baseline.weights if isinstance(baseline, Baselines) else np.full(len(points), 1.0 / len(points))
     return CodedRows(coding, coding.encode(rows), Baselines((points,), weights, label), named)
 
 
@@ -144,6 +153,15 @@ def _names(rows: Any) -> tuple[str, ...]:
     if rows is None or not is_frame(rows) or not any(isinstance(name, str) for name in rows.columns):
         return ()
     return tuple(map(str, rows.columns))
+
+
+def _as_given(own: Sequence[str], *tables: Any) -> tuple[str, ...]:
+    """The names as the user writes them; LightGBM knows the column "mean radius" as "mean_radius"."""
+    for table in tables:
+        given = {name.replace(" ", "_"): name for name in _names(table)}
+        if set(given) == {name.replace(" ", "_") for name in own}:
+            return tuple(given[name.replace(" ", "_")] for name in own)
+    return tuple(own)
 
 
 def _alike(rows: Any, background: Any, names: Sequence[str]) -> tuple[Any, Any]:

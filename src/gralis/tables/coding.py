@@ -20,6 +20,8 @@ from gralis.tables.rows import is_frame, pandas
 
 __all__ = ["TableCoding", "TableColumn"]
 
+_GAPS = ("None", "nan", "<NA>", "NaT")  # the missing entries of pandas as texts
+
 
 @dataclass(frozen=True)
 class TableColumn:
@@ -38,6 +40,8 @@ class TableColumn:
         Whether the column holds integers or booleans.
     boolean : bool
         Whether the column holds booleans.
+    gap : {"None", "nan", "<NA>", "NaT"}
+        How a column of objects writes a missing entry, which estimators tell apart.
     """
 
     name: str
@@ -45,11 +49,18 @@ class TableColumn:
     missing: float | None = None
     whole: bool = False
     boolean: bool = False
+    gap: str = "None"
 
     @property
     def coded(self) -> bool:
         """Whether the numbers are codes."""
         return bool(self.entries)
+
+    @property
+    def all_entries(self) -> list[Any]:
+        """The entries as the table writes them, with its own missing entry."""
+        gap = {"nan": np.nan, "<NA>": pandas().NA, "NaT": pandas().NaT}.get(self.gap)
+        return [gap if entry is None else entry for entry in self.entries]
 
     def entry(self, number: float) -> Any:
         """The entry behind a number: a float, an int, a text, or None if it is missing."""
@@ -97,15 +108,20 @@ class TableCoding:
     labels: tuple[Any, ...] = field(default=())
 
     @classmethod
-    def of(cls, rows: Any, background: Any, names: Sequence[str], form: str) -> TableCoding:
-        """The coding of these rows, which depends on the background alone where it has all entries of the rows."""
+    def of(
+        cls, rows: Any, background: Any, names: Sequence[str], form: str, *, new_categories: bool = False
+    ) -> TableCoding:
+        """The coding of these rows, which depends on the background alone where it has all entries of the rows.
+
+        With `new_categories`, a column of categories may hold others than those that it lists.
+        """
         if not is_frame(rows):
             stacked = np.concatenate([background, rows]) if len(background) else rows
             return cls._of_numbers(stacked, names, form)
         columns, types = [], []
         for place, name in enumerate(names):
             one = background.iloc[:, place] if is_frame(background) and len(background) else None
-            column, dtype = _column(str(name), rows.iloc[:, place], one)
+            column, dtype = _column(str(name), rows.iloc[:, place], one, new_categories)
             columns.append(column)
             types.append(dtype)
         return cls(tuple(columns), tuple(types), form, tuple(rows.columns))
@@ -159,7 +175,7 @@ class TableCoding:
 
     def decode(self, numbers: NDArray[Any]) -> Any:
         """The rows behind numbers of shape (n_rows, n_columns), in the form in which the estimator takes them."""
-        if self.form == "array" and not any(column.coded for column in self.columns):
+        if self.form == "array" and not self._lookup:
             return self._numbers(numbers)
         parts = {place: self._part(place, numbers[:, place]) for place in range(len(self.columns))}
         frame = pandas().DataFrame(parts)
@@ -176,21 +192,21 @@ class TableCoding:
 
     def _part(self, place: int, numbers: NDArray[Any]) -> Any:
         column, dtype = self.columns[place], self.types[place]
-        if column.coded:
-            return self._lookup[place].take(numbers.astype(np.int64))
+        if place in self._lookup:
+            entries = self._lookup[place].take(numbers.astype(np.int64))
+            return pandas().Series(entries, dtype=dtype)  # without the type, pandas makes NaN of None
         values = np.array(numbers, dtype=np.float64)
         if column.missing is not None:
             values[values == column.missing] = np.nan
-        return pandas().Series(values).astype(dtype).array
+        return pandas().Series(values).astype(dtype)
 
     @cached_property
     def _lookup(self) -> dict[int, Any]:
-        """The entries of coded columns as pandas arrays of their own type."""
-        pd = pandas()
+        """The entries of coded columns as pandas arrays of their own type; not of codes that stay codes."""
         return {
-            place: pd.Series(list(column.entries), dtype=self.types[place]).array
-            for place, column in enumerate(self.columns)
-            if column.coded
+            place: pandas().Series(column.all_entries, dtype=dtype).array
+            for place, (column, dtype) in enumerate(zip(self.columns, self.types, strict=True))
+            if column.coded and getattr(dtype, "kind", "O") not in "biuf"
         }
 
     def entries(self, numbers: Array) -> tuple[Any, ...]:
@@ -211,6 +227,7 @@ class TableCoding:
                     "missing": c.missing,
                     "whole": c.whole,
                     "boolean": c.boolean,
+                    "gap": c.gap,
                 }
                 for c in self.columns
             ],
@@ -239,7 +256,7 @@ def _type(text: str, column: TableColumn) -> Any:
     return dtype if dtype.kind in "biuf" else pandas().api.types.pandas_dtype(text)
 
 
-def _column(name: str, rows: Any, background: Any | None) -> tuple[TableColumn, Any]:
+def _column(name: str, rows: Any, background: Any | None, new_categories: bool) -> tuple[TableColumn, Any]:
     """One column of a data frame, and the type of its entries, which is that of the background if there is one."""
     pd, dtype = pandas(), (rows if background is None else background).dtype
     numeric = pd.api.types.is_numeric_dtype(dtype) and getattr(dtype, "kind", "O") in "biuf"
@@ -253,16 +270,21 @@ def _column(name: str, rows: Any, background: Any | None) -> tuple[TableColumn, 
     listed = list(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else []
     if isinstance(dtype, pd.CategoricalDtype):
         strange = [entry for entry in rows.dropna().unique() if entry not in set(listed)]
-        if strange:
+        if strange and new_categories:
+            dtype = pd.CategoricalDtype([*listed, *strange], ordered=dtype.ordered)
+        elif strange:
             raise bad("x", "explain", f"made of known entries, in column {name!r} one of {listed}", repr(strange[0]))
     entries: dict[Any, None] = {}
+    gap = ""
     for entry in [*listed, *(() if background is None else background), *rows]:
         try:
-            entries.setdefault(None if pd.isna(entry) is True or pd.isna(entry) is np.True_ else entry)
+            is_gap = pd.isna(entry) is True or pd.isna(entry) is np.True_
+            entries.setdefault(None if is_gap else entry)
+            gap = gap or (str(entry) if is_gap else "")
         except TypeError:
             allowed = f"made of numbers, texts and categories, also in column {name!r}"
             raise bad("x", "explain", allowed, f"a {type(entry).__name__}") from None
-    return TableColumn(name, tuple(entries)), dtype
+    return TableColumn(name, tuple(entries), gap=gap if gap in _GAPS else "None"), dtype
 
 
 def _numbers(part: Any, name: str) -> Array:

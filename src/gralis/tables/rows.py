@@ -11,7 +11,7 @@ from gralis.arrays import to_numpy
 from gralis.errors import bad
 from gralis.notebook import pandas
 
-__all__ = ["in_order", "is_frame", "is_series", "is_table", "pandas", "row_count", "table_rows"]
+__all__ = ["in_order", "is_frame", "is_records", "is_series", "is_table", "pandas", "row_count", "table_rows", "typed"]
 
 
 def is_frame(value: object) -> bool:
@@ -62,14 +62,15 @@ def table_rows(value: Any, parameter: str) -> Any:
     if is_frame(value):
         return value
     if is_series(value):
-        frame = value.to_frame().T
-        return frame.infer_objects() if value.dtype.kind == "O" else frame
+        return typed(value.to_frame().T)
     if isinstance(value, Mapping) and is_table(value):
-        return pandas().DataFrame([dict(value)])
-    if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-        return pandas().DataFrame([dict(row) for row in value])
+        return typed(pandas().DataFrame([dict(value)], dtype=object))
+    if is_records(value):
+        return typed(pandas().DataFrame([dict(row) for row in value], dtype=object))
     try:
         array = to_numpy(value)
+        if isinstance(value, list | tuple) and array.dtype.kind in "US":
+            array = np.array(value, dtype=object)  # the numbers beside the texts stay numbers
     except (TypeError, ValueError, RuntimeError):
         array = np.empty((0, 0, 0))
     array = array[None] if array.ndim == 1 else array
@@ -78,7 +79,38 @@ def table_rows(value: Any, parameter: str) -> Any:
         raise bad(parameter, "explain", allowed, f"a {type(value).__name__}{_shape(value)}")
     if array.dtype.kind in "biuf":
         return array
-    return pandas().DataFrame(array).infer_objects()
+    return typed(pandas().DataFrame(array, dtype=object))
+
+
+def is_records(value: object) -> bool:
+    """Whether the value is a list of dicts, one for each row."""
+    return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
+
+
+def typed(frame: Any) -> Any:
+    """The frame, in which columns of objects that are all numbers or booleans have the type of these.
+
+    Columns with other entries stay as they are: an estimator tells a text from a number, and None from NaN.
+    """
+    typed_columns = {
+        place: _typed_column(frame.iloc[:, place])
+        for place in range(frame.shape[1])
+        if frame.dtypes.iloc[place] == np.dtype(object)
+    }
+    if typed_columns:
+        frame = frame.copy()
+    for place, column in typed_columns.items():
+        frame.isetitem(place, column)
+    return frame
+
+
+def _typed_column(column: Any) -> Any:
+    known = column.dropna().infer_objects()
+    if not len(known) or known.dtype.kind not in "biuf":
+        return column
+    if len(known) == len(column):
+        return known
+    return column if known.dtype.kind == "b" else column.where(column.notna(), np.nan).astype(np.float64)
 
 
 def in_order(rows: Any, names: Sequence[str], parameter: str, whose: str) -> Any:
@@ -94,11 +126,15 @@ Got 2 columns instead.
     if not is_frame(rows) or not _has_names(rows):
         if rows.shape[1] != len(names):
             raise bad(parameter, "explain", allowed, f"{rows.shape[1]} columns")
-        return pandas().DataFrame(np.asarray(rows), columns=list(names)).infer_objects() if is_frame(rows) else rows
+        return rows.set_axis(list(names), axis=1) if is_frame(rows) else rows
     own = [str(name) for name in rows.columns]
     if own == list(names):
         return rows
-    lacking, unknown = [n for n in names if n not in own], [n for n in own if n not in set(names)]
+    spelled = [name.replace(" ", "_") for name in own]
+    if set(own) != set(names) and len(set(spelled)) == len(spelled) and set(spelled) == set(names):
+        rows, own = rows.set_axis(spelled, axis=1), spelled  # LightGBM calls the column "mean radius" "mean_radius"
+    lacking = [n for n in names if n not in own and n not in spelled]
+    unknown = [n for n, other in zip(own, spelled, strict=True) if n not in set(names) and other not in set(names)]
     if lacking or unknown or len(own) != len(set(own)):
         parts = [f"without {_listed(lacking)}"] if lacking else []
         parts += [f"with {_listed(unknown)}, which it does not know"] if unknown else []

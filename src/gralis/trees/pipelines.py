@@ -14,6 +14,7 @@ import numpy as np
 
 from gralis.arrays import Array
 from gralis.errors import GralisError
+from gralis.tables.rows import is_frame, typed
 from gralis.trees.columns import Columns
 from gralis.trees.ensemble import TreeEnsemble
 
@@ -52,7 +53,11 @@ class PipelineColumns(Columns):
             import pandas
 
             X = pandas.DataFrame(np.asarray(X), columns=list(self.names))
-        prepared = self.before.transform(X.infer_objects() if hasattr(X, "infer_objects") else X)
+        try:
+            prepared = self.before.transform(typed(X) if is_frame(X) else X)
+        except Exception as error:  # a step raises whatever it wants to
+            said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+            raise GralisError(f"The pipeline cannot prepare these rows: {said}.") from error
         return self.inner.encode(prepared.toarray() if hasattr(prepared, "toarray") else np.asarray(prepared))
 
 

@@ -92,7 +92,7 @@ def _link(objective: str) -> str:
 def _margin(base_score: Any, objective: str, n_outputs: int) -> Any:
     """The base score is written as a prediction; the margin is what the inverse of the link makes of it."""
     score = np.broadcast_to(np.asarray(base_score, dtype=np.float32), n_outputs).astype(np.float32)
-    if objective in _LOGISTIC:
+    if objective in _LOGISTIC and objective != "binary:logitraw":  # which writes the margin itself
         return -np.log(1 / score - 1, dtype=np.float32)
     return np.log(score) if objective in _LOG else score
 
