@@ -105,6 +105,47 @@ def test_types_that_may_run_code_are_refused(folder) -> None:
     assert load_model("code.skops", allow_pickle=True).steps[1][0] == "linearregression"
 
 
+def test_pipelines_and_categories_are_loaded_without_the_permission(folder) -> None:
+    """An encoder keeps a type of NumPy, and histogram boosting keeps a function with its arguments."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+    from skops.io import dump
+
+    table = pandas.DataFrame({"city": pandas.Categorical(["Rome", "Oslo"] * 20), "age": [31.0, None, 50.0, 22.0] * 10})
+    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["city"]), (SimpleImputer(), ["age"]))
+    steps = (
+        make_pipeline(encode, LinearRegression()),
+        HistGradientBoostingRegressor(categorical_features="from_dtype"),
+    )
+    for number, model in enumerate(steps):
+        dump(model.fit(table, range(40)), f"{number}.skops")
+        assert load_model(f"{number}.skops").predict(table).tolist() == model.predict(table).tolist()
+
+
+def test_texts_of_a_file_are_categories_to_boosters(gralis_run) -> None:
+    """A CSV file has no categories, with which LightGBM and XGBoost were trained."""
+    import lightgbm
+    import xgboost
+
+    table = pandas.DataFrame({"city": ["Rome", "Oslo", "Lima", "Oslo"] * 20, "rooms": [1, 2, 3, 2] * 20})
+    table["size"] = range(80)
+    table.to_csv("cities.csv", index=False)
+    trained = table.assign(city=table.city.astype("category"), rooms=table.rooms.astype("category"))
+    kinds = (lightgbm.LGBMClassifier(verbose=-1), xgboost.XGBClassifier(enable_categorical=True, n_estimators=5))
+    for number, model in enumerate(kinds):
+        joblib.dump(model.fit(trained, (table.city == "Oslo").to_numpy() ^ (table["size"] > 40)), f"{number}.joblib")
+        asked = ("explain", "--data", "cities.csv", "--row", "1", "--model", f"{number}.joblib", "--allow-pickle")
+        for target in ((), ("--target", "1"), ("--target", "probability(1)", "--budget", "400")):
+            code, out, err = gralis_run(*asked, *target, "--json")
+            assert (code, err) == (0, "")
+            found = json.loads(out)
+        assert found["f_x"] == pytest.approx(float(model.predict_proba(trained)[1, 1]))
+
+
 def test_a_pickled_estimator_needs_the_permission(folder) -> None:
     model = load_model("forest.skops")
     for name in ("forest.pkl", "forest.joblib"):

@@ -65,6 +65,9 @@ def test_slices_masks_and_lists(rows) -> None:
     for wrong in ([40], [0.5], np.ones(3, dtype=bool)):
         with pytest.raises(GralisError, match="a number, a slice, a list of numbers or a mask"):
             rows[wrong]
+    for none in (slice(3, 3), np.zeros(12, dtype=bool), []):
+        with pytest.raises(GralisError, match="No row is chosen"):
+            rows[none]
 
 
 def test_frames_of_rows(rows) -> None:

@@ -1,4 +1,4 @@
-"""Rows of tables for trees: in any order and form, with the entries that the user wrote, and one sentence for bad ones."""
+"""Rows of tables for trees: any order and form, the entries that the user wrote, and one sentence for bad ones."""
 
 from __future__ import annotations
 
@@ -162,13 +162,15 @@ def test_a_saved_explanation_of_a_table_is_computed_again(background, tmp_path) 
         assert verdict.same, str(verdict)
 
 
-def test_a_batch_has_one_target_for_each_row() -> None:
+def test_a_batch_has_one_target_for_each_row(tmp_path) -> None:
     """Class 0 was explained in place of "all"."""
+    with pytest.raises(GralisError, match=r"'target' parameter of explain_many.*one target for each input"):
+        gralis.explain_many(LGB, TABLE.iloc[:2], out=tmp_path / "out", baseline=BACKGROUND, target="all")
     line = LinearRegression().fit(TABLE[["rooms"]], np.stack([PRICE, -PRICE], axis=1))
     cases = [(LGB, TABLE.iloc[:2], BACKGROUND), (line, TABLE[["rooms"]].iloc[:2], BACKGROUND[["rooms"]])]
     for model, rows, background in cases:
         for target in ("all", [[0, 1], 1]):
-            with pytest.raises(GralisError, match="'target' parameter of explain_batch.*one target for all inputs"):
+            with pytest.raises(GralisError, match=r"'target' parameter of explain_batch.*one target for all inputs"):
                 gralis.explain_batch(model, rows, baseline=background, target=target)
 
 

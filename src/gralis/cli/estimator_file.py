@@ -10,9 +10,13 @@ from gralis.models.estimator_model import is_estimator
 
 __all__ = ["load_skops", "load_unpickled"]
 
-#: Fitted trees and boosters, which skops does not trust by itself: their state is arrays, or a file of their library.
+#: What skops does not trust by itself. The state of fitted trees and boosters is arrays, or a file of their library; a
+#: type of numbers is that of an empty array; and a partial is not called when it is loaded, and names its function.
 _TRUSTED = {
     "collections.OrderedDict",
+    "functools.partial",
+    "numpy.dtype",
+    "sklearn.utils.validation.check_array",
     "catboost.core.CatBoostClassifier",
     "catboost.core.CatBoostRegressor",
     "lightgbm.basic.Booster",

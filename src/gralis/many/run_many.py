@@ -172,6 +172,9 @@ def _explain_options(model: object, target: Any, options: Choices) -> dict[str, 
         value = options.get(name)
         if value is not None and not (isinstance(value, str) and value == "raise"):
             raise bad(name, "explain_many", "left out, because results would depend on the clock", value)
+    if isinstance(target, str) and target == "all":
+        allowed = "one target for each input: a number, the name of a class, 'predicted', 'label' or a function"
+        raise bad("target", "explain_many", allowed, repr(target), "For all classes call it once for each of them.")
     if not (isinstance(target, str) and (target in ("predicted", "label") or is_estimator(model))):
         check(target, "explain_many")
     return {**completed, "seed": Options.checked(completed).seed}

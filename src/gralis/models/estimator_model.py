@@ -20,6 +20,7 @@ from gralis.models.numpy_function import numpy_points
 from gralis.models.points import leaves
 from gralis.models.protocol import Model, Points
 from gralis.tables import TableCoding
+from gralis.tables.rows import is_frame, pandas
 from gralis.targets import Readout, Target, check, describe, select
 from gralis.targets.outputs import position
 from gralis.trees import TreeEnsemble, has_trees, read
@@ -239,12 +240,38 @@ class EstimatorModel(BlackboxModel):
 def _prediction(model: Any, method: str) -> Callable[[Any], Any]:
     """The method, as a function of rows."""
     if type(model).__module__.startswith("xgboost") and type(model).__name__ == "Booster":
-        return lambda rows: model.predict(_xgboost_matrix(model, rows))
+        known = _categories(model)
+        return lambda rows: model.predict(_xgboost_matrix(model, _with_categories(rows, known)))
     if method == "predict" and _votes(model):
         classes = np.asarray(model.classes_)
         return lambda rows: (np.asarray(model.predict(rows)).reshape(-1, 1) == classes[None, :]).astype(np.float64)
     predict: Callable[[Any], Any] = getattr(model, method)
+    if type(model).__module__.partition(".")[0] in ("lightgbm", "xgboost"):
+        known = _categories(model)
+        return lambda rows: predict(_with_categories(rows, known))
     return predict
+
+
+def _categories(model: object) -> tuple[Any, ...]:
+    """The categories of every column with which boosted trees were trained; empty if they cannot be read."""
+    try:
+        return read(model).columns.categories
+    except GralisError:
+        return ()
+
+
+def _with_categories(rows: Any, known: Sequence[Any]) -> Any:
+    """The rows with texts as categories, which boosters ask for; a file of a table has no categories."""
+    if not is_frame(rows):
+        return rows
+    rows, pd = rows.copy(deep=False), pandas()
+    for place, dtype in enumerate(rows.dtypes):
+        entries = known[place] if place < len(known) else None
+        if isinstance(dtype, pd.CategoricalDtype) or (not entries and dtype.kind in "biuf"):
+            continue
+        if not entries or dtype.kind not in "biuf" or not any(isinstance(entry, str) for entry in entries):
+            rows.isetitem(place, pd.Categorical(rows.iloc[:, place], categories=list(entries) if entries else None))
+    return rows
 
 
 def _xgboost_matrix(model: Any, rows: Any) -> Any:

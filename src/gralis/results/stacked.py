@@ -146,12 +146,12 @@ class Stacked(Result):
         return plot_rows(self, kind, **options)
 
     def _places(self, chosen: slice | Sequence[int] | NDArray[Any]) -> list[int]:
-        """The places of a slice, of a list of places, or of a mask."""
-        if isinstance(chosen, slice):
-            return list(range(len(self)))[chosen]
-        array = np.asarray(chosen)
+        """The places of a slice, of a list of places, or of a mask; at least one."""
+        array = np.arange(len(self))[chosen] if isinstance(chosen, slice) else np.asarray(chosen)
         if array.dtype == bool and array.shape == (len(self),):
-            return [int(place) for place in np.flatnonzero(array)]
+            array = np.flatnonzero(array)
+        if array.size == 0:
+            raise GralisError(f"No row is chosen, and there is nothing to show of none; there are {len(self)} rows.")
         if array.ndim != 1 or array.dtype.kind not in "iu" or (np.abs(array + 0.5) > len(self)).any():
             raise GralisError(
                 f"Choose rows by a number, a slice, a list of numbers or a mask; there are {len(self)} rows."
