@@ -65,6 +65,10 @@ def test_refusals():
             lambda: trees(catboost.CatBoostRegressor(loss_function="MultiRMSE", **quiet).fit(X, several)),
             "several targets",
         ),
+        (
+            lambda: trees(catboost.CatBoostClassifier(loss_function="MultiLogloss", **quiet).fit(X, several > 0)),
+            "several targets",
+        ),
     ]
     for ask, sentence in cases:
         with pytest.raises(GralisError, match=sentence) as caught:

@@ -219,6 +219,8 @@ class EstimatorModel(BlackboxModel):
     def _which_class(self, n_outputs: int) -> str:
         names = ", ".join(map(repr, self.class_names[:8])) or f"0..{n_outputs - 1}"
         more = ", ..." if len(self.class_names) > 8 else ""
+        if not self.class_names:
+            return f"The estimator {self.name} has {n_outputs} outputs; choose one with target=k ({names}) or 'all'."
         return (
             f"The estimator {self.name} has {n_outputs} classes; choose one with target=k, a class name "
             f"({names}{more}), 'predicted' or 'all'."

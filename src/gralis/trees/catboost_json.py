@@ -16,6 +16,7 @@ from gralis.trees.node_lists import NodeLists
 
 __all__ = ["read_catboost"]
 
+_LABELS = ("MultiLogloss", "MultiCrossEntropy")  # every output is a question of its own, and not a class
 _NAN_LEFT = {"AsFalse": True, "AsTrue": False, "AsIs": True}  # a comparison x > border with NaN is false
 
 
@@ -44,7 +45,7 @@ def read_catboost(estimator: Any) -> TreeEnsemble:
         _add_nested(nodes, tree, place, nan_left, n_outputs)
     loss = model["model_info"].get("params", {}).get("loss_function", {}).get("type", "")
     classes = tuple(np.asarray(getattr(estimator, "classes_", ())).tolist())
-    if n_outputs > 1 and not classes:
+    if n_outputs > 1 and (not classes or loss in _LABELS):
         raise GralisError("This CatBoost model predicts several targets at once; fit one model for each of them.")
     names = estimator.feature_names_ if any(part.get("feature_id") for part in floats) else None
     return TreeEnsemble.of_nodes(
@@ -56,7 +57,7 @@ def read_catboost(estimator: Any) -> TreeEnsemble:
         inclusive=True,
         single=True,
         classes=classes,
-        link="identity" if not classes else "logistic" if n_outputs == 1 else "softmax",
+        link="identity" if not classes else "softmax" if n_outputs > 1 and loss != "MultiClassOneVsAll" else "logistic",
         source=f"CatBoost's {type(estimator).__name__}" + (f" ({loss})" if loss else ""),
     )
 
