@@ -129,3 +129,28 @@ def test_what_mixes_columns_is_sampled() -> None:
         mixing = make_pipeline(step, RandomForestRegressor(3, max_depth=3)).fit(numbers, numbers["a"])
         found = explain(mixing, numbers.iloc[[0]], baseline=numbers.iloc[1:6], progress=False)
         assert found.plan["name"] == "values"
+
+
+def test_a_dropped_column_is_a_feature_that_contributes_nothing(tmp_path) -> None:
+    """A ColumnTransformer drops what is left over unless it is told otherwise."""
+    wide = FRAME.assign(number=np.arange(float(N)), **{"customer": [f"c{k}" for k in range(N)]})[
+        ["customer", "town", "number", "grade", "job"]
+    ]
+    encoder = make_column_transformer(
+        (OneHotEncoder(), ["town", "job"]), (OrdinalEncoder(), ["grade"]), ("drop", ["number"])
+    )
+    pipeline = make_pipeline(encoder, RandomForestRegressor(6, max_depth=4, random_state=0)).fit(wide, SCORE)
+    row, background = wide.iloc[[3]], wide.iloc[20:29]
+    found = explain(pipeline, row, baseline=background, progress=False)
+    without = FRAME.loc[:, KEPT]
+    kept = make_column_transformer((OneHotEncoder(), ["town", "job"]), (OrdinalEncoder(), ["grade"]))
+    same = make_pipeline(kept, RandomForestRegressor(6, max_depth=4, random_state=0)).fit(without, SCORE)
+    truth = explain(same, without.iloc[[3]], baseline=without.iloc[20:29], progress=False)
+    assert found.plan["name"] == "trees"
+    assert found.exact
+    for ours, theirs in ((found, truth), (found.shapley(), truth.shapley())):
+        assert ours.values == pytest.approx([0.0, theirs.values[0], 0.0, *theirs.values[1:]], abs=1e-12)
+    assert found.labels[0] == "customer = c3"
+    again = gralis.load(found.save(tmp_path / "wide.gralis"))
+    assert again.with_kernel(Uniform()).values.tolist() == found.with_kernel(Uniform()).values.tolist()
+    assert gralis.replay(again, pipeline).same

@@ -41,10 +41,14 @@ class PipelineColumns(Columns):
         The fitted steps before the trees.
     inner : Columns
         The columns that the trees compare.
+    n_dropped : int
+        How many columns of the table the steps drop. Each has a column of zeros after the others, so that it remains a
+        feature, which contributes nothing.
     """
 
     before: Any = None
     inner: Columns = field(default_factory=lambda: Columns((), False, ()))
+    n_dropped: int = 0
 
     def encode(self, X: Any) -> Array:
         """The rows as the trees see them, (n_rows, n_inner_columns)."""
@@ -58,7 +62,8 @@ class PipelineColumns(Columns):
         except Exception as error:  # a step raises whatever it wants to
             said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
             raise GralisError(f"The pipeline cannot prepare these rows: {said}.") from error
-        return self.inner.encode(prepared.toarray() if hasattr(prepared, "toarray") else np.asarray(prepared))
+        numbers = self.inner.encode(prepared.toarray() if hasattr(prepared, "toarray") else np.asarray(prepared))
+        return np.concatenate([numbers, np.zeros((len(numbers), self.n_dropped))], axis=1)
 
 
 def is_pipeline(estimator: object) -> bool:
@@ -76,12 +81,18 @@ def through_pipeline(pipeline: Any, trees: TreeEnsemble) -> TreeEnsemble:
     if len(columns) != trees.n_columns:
         raise _refusal(before, f"makes {trees.n_columns} columns where {len(columns)} are expected")
     owners = np.array([column.owner for column in columns], dtype=np.int64)
-    if set(owners.tolist()) != set(range(outer.n_columns)):
-        unused = outer.names[min(set(range(outer.n_columns)) - set(owners.tolist()))]
-        raise _refusal(before, f"drops the column {unused!r}")
+    dropped = np.setdiff1d(np.arange(outer.n_columns), owners)
     jumping = trees.jumping | np.array([column.jumps for column in columns], dtype=bool)
-    known = PipelineColumns(outer.names, outer.named, outer.categories, outer.absent, before, trees.columns)
-    return replace(trees, columns=known, groups=owners, jumping=jumping, source=f"a pipeline with {trees.source}")
+    known = PipelineColumns(
+        outer.names, outer.named, outer.categories, outer.absent, before, trees.columns, len(dropped)
+    )
+    return replace(
+        trees,
+        columns=known,
+        groups=np.concatenate([owners, dropped]),
+        jumping=np.concatenate([jumping, np.zeros(len(dropped), dtype=bool)]),
+        source=f"a pipeline with {trees.source}",
+    )
 
 
 def _through(step: Any, columns: Sequence[_Column]) -> list[_Column]:
