@@ -14,8 +14,9 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 from credit_table import credit, score
-from gralis import GralisError
+from gralis import GralisError, Uniform
 from gralis.models import TreeEnsemble, trees
+from gralis.trees import exact_many
 from gralis.trees.columns import Columns
 
 X = credit(80, categories=False, missing=False)
@@ -101,3 +102,11 @@ def test_bad_arrays_are_refused():
         ensemble.predict(np.zeros((2, 3)))
     with pytest.raises(GralisError, match="numbers in column 'x0'"):
         ensemble.predict(np.array([["a"]], dtype=object))
+
+
+def test_infinite_numbers_have_no_place_on_a_ray():
+    forest = trees(RandomForestRegressor(2).fit(X, Y))
+    infinite = X.iloc[:2].assign(debt=np.inf)
+    for rows, background, name in ((infinite, X, "X"), (X.iloc[:2], infinite, "background")):
+        with pytest.raises(GralisError, match=f"'{name}' parameter of exact_many.*finite"):
+            exact_many(forest, rows, background, Uniform())

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gralis.arrays import Array
 from gralis.errors import bad
 from gralis.kernels import Kernel
@@ -75,6 +77,9 @@ def exact_many(
     [[[1.0, 0.0]]]
     """
     rows, baselines = trees.encode(X), trees.encode(background)
+    for name, numbers in (("X", rows), ("background", baselines)):
+        if np.isinf(numbers).any():
+            raise bad(name, "exact_many", "made of finite numbers, and NaN where a value is missing", "an infinite one")
     if weights is not None and len(weights) != len(baselines):
         raise bad("weights", "exact_many", f"one per baseline, {len(baselines)} in all", f"{len(weights)}")
     return ExactRows(
