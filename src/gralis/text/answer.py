@@ -22,7 +22,7 @@ from gralis.models.token_inputs import (
     logits_in,
 )
 from gralis.text.absence import presence
-from gralis.text.encoded import Encoded, TextFeatures
+from gralis.text.encoded import Encoded, TextFeatures, encode
 from gralis.text.reading import Reading, room
 
 __all__ = ["SCORES", "Answer", "Contrast", "answer_of", "answered", "is_encoder_decoder", "prompt_of"]
@@ -209,7 +209,7 @@ def _continued(model: nn.Module, tokenizer: Any, prompt: Encoded, continuation: 
     """The tokens of the continuation after the prompt; the tokens of the prompt must stay what they are."""
     if is_encoder_decoder(model):
         return [int(token) for token in tokenizer(continuation, add_special_tokens=False)["input_ids"]]
-    together = [int(token) for token in tokenizer(prompt.text + continuation)["input_ids"]]
+    together = list(encode(tokenizer, prompt.text + continuation, owner).ids)
     n = len(prompt.ids)
     if tuple(together[:n]) != prompt.ids:
         place = next((i for i, (a, b) in enumerate(zip(prompt.ids, together, strict=False)) if a != b), n - 1)

@@ -43,8 +43,15 @@ class Encoded:
     types: tuple[int, ...] | None = None
 
     def token_spans(self) -> tuple[Span, ...]:
-        """One span per token that is not special."""
-        found = [(a, b) for (a, b), special in zip(self.offsets, self.special, strict=True) if not special and a < b]
+        """One span per token that is not special; the tokens that share a character, as its bytes do, share a span."""
+        found: list[tuple[int, int]] = []
+        for (a, b), special in zip(self.offsets, self.special, strict=True):
+            if special or a == b:
+                continue
+            if found and a < found[-1][1]:
+                found[-1] = found[-1][0], max(b, found[-1][1])
+            else:
+                found.append((a, b))
         names = distinct_names([self.text[a:b] for a, b in found])
         return tuple(Span(a, b, name) for (a, b), name in zip(found, names, strict=True))
 
@@ -126,13 +133,28 @@ def encode(tokenizer: Any, text: str, owner: str) -> Encoded:
     types = encoding.get("token_type_ids")
     if all(special):
         raise bad("text" if owner == "text.explain" else "prompt", owner, "a text with at least one token", repr(text))
+    kept = _without_twice(ids, offsets, special)
     return Encoded(
         text,
-        tuple(map(int, ids)),
-        tuple((int(a), int(b)) for a, b in offsets),
-        special,
-        None if types is None else tuple(map(int, types)),
+        tuple(map(int, ids[kept])),
+        tuple((int(a), int(b)) for a, b in offsets[kept]),
+        special[kept],
+        None if types is None else tuple(map(int, types[kept])),
     )
+
+
+def _without_twice(ids: Sequence[int], offsets: Sequence[Sequence[int]], special: Sequence[bool]) -> slice:
+    """The tokens without a first or last special token that the tokenizer adds although the text has it already.
+
+    Chat templates write the token that begins a text, and many tokenizers add it once more.
+    """
+    written = [a < b for a, b in offsets]
+
+    def twice(end: int, next_to_it: int) -> bool:
+        same = len(ids) > 1 and special[end] and ids[end] == ids[next_to_it]
+        return same and not written[end] and written[next_to_it]
+
+    return slice(int(twice(0, 1)), len(ids) - int(twice(-1, -2)))
 
 
 def spans_for(encoded: Encoded, prompt: Prompt | str, features: object, owner: str) -> TextFeatures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from gralis.errors import GralisError, bad
 from gralis.files.archive import from_bytes, to_bytes
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
+from gralis.storage.container import write_text, write_whole
 from gralis.text.closer_look import opened, require_model
 from gralis.text.explained_answer import ExplainedAnswer
 from gralis.text.prompt import Prompt
@@ -24,6 +26,20 @@ __all__ = ["Deeper", "Generation", "is_saved", "load"]
 
 #: Explains the same answer with other spans: (spans, the generation that knows some values, budget).
 Deeper = Callable[[tuple[Span, ...], "Generation", int | None], "Generation"]
+
+_TEXTS = ("text", "answer", "score")
+_BROKEN = (
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    RuntimeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    NotImplementedError,
+)
+_LEAST_BYTES = 64 * 2**20  # that any file may take
+_MOST_TIMES = 100  # its own size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,9 +194,7 @@ class Generation(ExplainedAnswer):
         """
         from gralis.text.generation_page import page
 
-        target = Path(path)
-        target.write_text(page(self, title), encoding="utf-8")
-        return target
+        return write_text(path, page(self, title))
 
     def save(self, path: str | Path) -> Path:
         """Write everything but the model to one file; `gralis.text.load` reads it back.
@@ -203,11 +217,14 @@ class Generation(ExplainedAnswer):
             "answer": self.answer,
             "score": self.score,
         }
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("generation.json", json.dumps(about))
-            for number, explanation in enumerate([self.total, *self.each]):
-                archive.writestr(f"{number}.gralis", to_bytes(explanation))
-        return Path(path)
+
+        def produce(target: Path) -> None:
+            with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("generation.json", json.dumps(about))
+                for number, explanation in enumerate([self.total, *self.each]):
+                    archive.writestr(f"{number}.gralis", to_bytes(explanation))
+
+        return write_whole(path, produce)
 
     def _repr_html_(self) -> str:
         from gralis.text.generation_page import snippet
@@ -246,12 +263,25 @@ def load(path: str | Path) -> Generation:
     -------
     Generation
     """
+    path = as_path(path, "text.load")
     try:
-        archive = zipfile.ZipFile(as_path(path, "text.load"))
-        about = json.loads(archive.read("generation.json"))
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise bad("path", "text.load", "a file that Generation.save wrote", f"{path} ({error})") from None
-    with archive:
-        explanations = [from_bytes(archive.read(f"{number}.gralis")) for number in range(len(about["tokens"]) + 1)]
-    spans = [Span(int(a), int(b), name) for a, b, name in about["spans"]]
-    return Generation.of(explanations, about["tokens"], about["text"], spans, about["answer"], about["score"])
+        with zipfile.ZipFile(path) as archive:
+            _require_small(archive, path)
+            about = json.loads(archive.read("generation.json"))
+            explanations = [from_bytes(archive.read(f"{number}.gralis")) for number in range(len(about["tokens"]) + 1)]
+        tokens, text, answer, score = tuple(map(str, about["tokens"])), *(str(about[n]) for n in _TEXTS)
+        spans = [Span(int(a), int(b), str(name)) for a, b, name in about["spans"]]
+        if any(e.n_features != len(spans) for e in explanations):
+            raise ValueError("its parts have other features")
+    except _BROKEN as error:
+        reason = "there is no such file" if isinstance(error, FileNotFoundError) else error
+        advice = "A file of Explanation.save is read by gralis.load."
+        raise bad("path", "text.load", "a file that Generation.save wrote", f"{path} ({reason})", advice) from None
+    return Generation.of(explanations, tokens, text, spans, answer, score)
+
+
+def _require_small(archive: zipfile.ZipFile, path: Path) -> None:
+    """A small file must not become a large one: its parts are compressed."""
+    whole = sum(part.file_size for part in archive.infolist())
+    if whole > max(_LEAST_BYTES, _MOST_TIMES * path.stat().st_size):
+        raise ValueError(f"its parts would take {whole} bytes")
