@@ -26,8 +26,9 @@ from gralis.models.token_inputs import (
     mean_embedding,
 )
 from gralis.text.encoded import TextFeatures
+from gralis.text.spans import Span
 
-__all__ = ["Absent", "absence_in_words", "is_values_only", "presence"]
+__all__ = ["Absent", "absence_in_words", "is_values_only", "presence", "require_replacements"]
 
 #: What stands in the place of an absent feature.
 Absent: TypeAlias = str | int | Mapping[str, str] | None
@@ -132,12 +133,7 @@ def _id(tokenizer: Any, name: str) -> int | None:
 
 def _replacements(tokenizer: Any, text: TextFeatures, texts: Mapping[str, str], owner: str) -> list[Sequence[int]]:
     """The tokens that replace each feature; features that are not named are removed."""
-    names = [span.name for span in text.spans]
-    for name, new in texts.items():
-        if name not in names or not isinstance(new, str):
-            raise bad(
-                "absent", owner, f"a dict from names of features ({', '.join(names[:5])}, ...) to texts", repr(name)
-            )
+    require_replacements(texts, text.spans, owner)
     source = text.encoded.text
     ids: list[Sequence[int]] = []
     for span in text.spans:
@@ -146,6 +142,15 @@ def _replacements(tokenizer: Any, text: TextFeatures, texts: Mapping[str, str], 
         new = tokenizer(space + texts.get(span.name, ""), add_special_tokens=False)["input_ids"]
         ids.append([int(token) for token in new])
     return ids
+
+
+def require_replacements(texts: Mapping[str, str], spans: Sequence[Span], owner: str) -> None:
+    """A dict of replacements names features, and holds a text for each."""
+    names = [span.name for span in spans]
+    for name, new in texts.items():
+        if name not in names or not isinstance(new, str):
+            shown = f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
+            raise bad("absent", owner, f"a dict from names of features ({shown}) to texts", f"{name!r}: {new!r}")
 
 
 def _require_rest(text: TextFeatures, hide: bool, causal: bool, owner: str) -> None:

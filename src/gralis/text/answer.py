@@ -25,7 +25,7 @@ from gralis.text.absence import presence
 from gralis.text.encoded import Encoded, TextFeatures, encode
 from gralis.text.reading import Reading, room
 
-__all__ = ["SCORES", "Answer", "Contrast", "answer_of", "answered", "is_encoder_decoder", "prompt_of"]
+__all__ = ["SCORES", "Answer", "Contrast", "answer_of", "answered", "is_encoder_decoder", "paired", "prompt_of"]
 
 SCORES = ("logprob", "logit")
 
@@ -111,6 +111,19 @@ class Contrast(nn.Module):
         longest = max(ours.shape[1], theirs.shape[1])
         ours, theirs = (nn.functional.pad(each, (0, longest - each.shape[1])) for each in (ours, theirs))
         return ours - theirs
+
+
+def paired(answers: Sequence[Sequence[str]]) -> list[str]:
+    """The tokens of an answer; beside them those of an alternative at the same places, where they differ.
+
+    >>> paired([["in", " Paris"], ["in", " Lyon", " now"]])
+    ['in', ' Paris | Lyon', '– | now']
+    """
+    if len(answers) == 1:
+        return list(answers[0])
+    n = max(map(len, answers))
+    ours, theirs = ([*each, *["–"] * (n - len(each))] for each in answers)
+    return [f"{a} | {b.strip()}" if a != b else a for a, b in zip(ours, theirs, strict=True)]
 
 
 def is_encoder_decoder(model: nn.Module) -> bool:

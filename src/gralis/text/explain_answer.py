@@ -14,13 +14,13 @@ from gralis.kernels import Gaussian
 from gralis.plans import Plan
 from gralis.targets import total
 from gralis.text.absence import Absent
-from gralis.text.answer import SCORES, Answer, Contrast, answer_of, answered, prompt_of
+from gralis.text.answer import SCORES, Answer, Contrast, answer_of, answered, paired, prompt_of
 from gralis.text.closer_look import drill_budget, lifted
 from gralis.text.encoded import TextFeatures
 from gralis.text.explain_remote import RemoteQuestion, remote_spans
 from gralis.text.generation import Generation
 from gralis.text.prompt import Prompt, readable
-from gralis.text.reading import Reading, require_room
+from gralis.text.reading import Reading, chosen_plan, require_room
 from gralis.text.remote_model import RemoteModel
 from gralis.text.spans import Span, split
 
@@ -121,7 +121,8 @@ def explain_generation(
     }
     one_of(score, SCORES, "score", _OWNER)
     if isinstance(model, RemoteModel):
-        return _remote(model, tokenizer, prompt, continuation, features, absent, options)
+        one_of(score, SCORES[:1], "score", f"{_OWNER} for an API")
+        return _remote(model, tokenizer, prompt, (continuation, alternative), features, absent, options)
     reading = Reading.of(model, tokenizer, prompt, absent, _OWNER)
     reading = replace(reading, encoded=prompt_of(model, reading.encoded))
     answer = answer_of(reading, continuation, max_new_tokens, "continuation")
@@ -136,21 +137,37 @@ def _remote(
     model: RemoteModel,
     tokenizer: Any,
     prompt: object,
-    continuation: object,
+    answers: tuple[object, object],
     features: object,
     absent: Absent,
     options: Mapping[str, Any],
 ) -> Generation:
     """The same for an API: features are left out of the prompt, and every prompt is asked for once."""
     text = readable(prompt, tokenizer, _OWNER)
-    if not isinstance(continuation, str) or not continuation:
-        raise bad("continuation", _OWNER, "the answer as a text, for an API", repr(continuation))
+    chosen_plan(True, options["plan"], _OWNER)
+    continuations = _texts(model, *answers)
     if not isinstance(absent, Mapping) and absent not in ("auto", "removed", None):
         raise bad("absent", _OWNER, "'removed' or a dict from names of features to texts, for an API", repr(absent))
     spans = remote_spans(text, _default_grain(text) if features is None else features, _OWNER)
     words = text if isinstance(text, str) else text.text
-    question = RemoteQuestion(model, words, continuation, absent, options, _OWNER)
+    question = RemoteQuestion(model, words, continuations, absent, options, _OWNER)
     return question.explained(spans, options["budget"])
+
+
+def _texts(model: RemoteModel, continuation: object, alternative: object) -> tuple[str, ...]:
+    """The answer that an API is asked about, and the alternative if there is one."""
+    if not isinstance(continuation, str) or not continuation:
+        raise bad("continuation", _OWNER, "the answer as a text, for an API", repr(continuation))
+    if alternative is None:
+        return (continuation,)
+    if not isinstance(alternative, str) or not alternative:
+        raise bad("alternative", _OWNER, "None or another answer as a text, for an API", repr(alternative))
+    if not model.takes_continuation:
+        advice = "Write the function as call(prompts, continuation)."
+        raise bad(
+            "alternative", _OWNER, "None for an API whose call takes the prompts alone", repr(alternative), advice
+        )
+    return continuation, alternative
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +203,7 @@ class Question:
 
     @property
     def _tokens(self) -> list[str]:
-        if self.against is None:
-            return list(self.answer.tokens)
-        both = self.answer.tokens, self.against.tokens
-        n = max(map(len, both))
-        ours, theirs = ([*each, *["–"] * (n - len(each))] for each in both)
-        return [f"{a} | {b.strip()}" if a != b else a for a, b in zip(ours, theirs, strict=True)]
+        return paired([each.tokens for each in (self.answer, self.against) if each is not None])
 
     def _deeper(self, spans: tuple[Span, ...], known: Generation, budget: int | None) -> Generation:
         """The same answer with other spans; by default for a third of the first budget."""

@@ -14,7 +14,8 @@ from gralis.errors import ModelError, bad
 from gralis.features import Features
 from gralis.models import blackbox
 from gralis.targets import total
-from gralis.text.absence import Absent
+from gralis.text.absence import Absent, require_replacements
+from gralis.text.answer import paired
 from gralis.text.closer_look import drill_budget
 from gralis.text.generation import Generation
 from gralis.text.prompt import Prompt
@@ -23,6 +24,8 @@ from gralis.text.spans import GRAINS, Span, given_spans, split
 
 __all__ = ["RemoteQuestion", "remote_spans"]
 
+_NEVER = {"tolerance": 1e-12, "max_seconds": 1e9}  # limits that a run on noise does not reach
+
 
 @dataclass(frozen=True, eq=False)
 class RemoteQuestion:
@@ -30,40 +33,58 @@ class RemoteQuestion:
 
     model: RemoteModel
     text: str
-    continuation: str
+    continuations: tuple[str, ...]
     absent: Absent
     options: Mapping[str, Any]
     owner: str
 
     def explained(self, spans: Sequence[Span], budget: int | None) -> Generation:
         """The matrix for these features. A dry run first says which prompts are needed."""
+        if isinstance(self.absent, Mapping):
+            require_replacements(self.absent, spans, self.owner)
         self._require_rest(spans)
-        (whole,) = self.model.ask([self.text], self.continuation)
-        n_tokens = len(whole.logprobs)
-        asked: list[str] = []
-        self._run(lambda masks: self._noted(masks, spans, n_tokens, asked), spans, n_tokens, budget).results()
-        self.model.check(asked, self.continuation)
-        explanations = self._run(lambda masks: self._scores(masks, spans, n_tokens), spans, n_tokens, budget).results()
-        tokens = whole.tokens or tuple(f"token {number}" for number in range(1, n_tokens + 1))
-        answer = self.continuation.strip() or "".join(tokens)
-        return Generation.of(explanations, tokens, self.text, spans, answer, "logprob", self._deeper)
+        self.model.check(self._needed(spans, budget), *self.continuations)
+        replies = [self.model.ask([self.text], each)[0] for each in self.continuations]
+        lengths = [len(reply.logprobs) for reply in replies]
+        tokens = paired([reply.tokens or _numbered(len(reply.logprobs)) for reply in replies])
+        run = self._run(lambda masks: self._scores(masks, spans, lengths), spans, len(tokens), self.options, budget)
+        answer, *against = (
+            text.strip() or "".join(reply.tokens) for text, reply in zip(self.continuations, replies, strict=True)
+        )
+        score = f"logprob against {against[0]!r}" if against else "logprob"
+        return Generation.of(run.results(), tokens, self.text, spans, answer, score, self._deeper)
 
-    def _run(self, scores: Any, spans: Sequence[Span], n_tokens: int, budget: int | None) -> Any:
+    def _needed(self, spans: Sequence[Span], budget: int | None) -> list[str]:
+        """The prompts of a run that neither time nor a tolerance ends early, from a run on noise without the API."""
+        asked = [self.text]
+        noise = np.random.default_rng(0)
+
+        def noted(masks: Array) -> Array:
+            asked.extend(self._prompt(row > 0.5, spans) for row in masks)
+            return noise.normal(size=(len(masks), 1))
+
+        limits = {name: each for name, each in _NEVER.items() if self.options[name] is not None}
+        self._run(noted, spans, 1, {**self.options, **limits, "progress": False}, budget).results()
+        return asked
+
+    def _run(
+        self, scores: Any, spans: Sequence[Span], n_tokens: int, options: Mapping[str, Any], budget: int | None
+    ) -> Any:
         meta = {"text": self.text, "spans": [[span.start, span.stop] for span in spans], "grain": "parts"}
         features = Features((np.arange(len(spans)),), [span.name for span in spans], "tokens", meta)
-        options = {**self.options, "budget": budget, "target": [total, *range(n_tokens)], "features": features}
-        return prepare(blackbox(scores), np.ones(len(spans)), options, self.owner)
+        chosen = {**options, "budget": budget, "target": [total, *range(n_tokens)], "features": features}
+        return prepare(blackbox(scores), np.ones(len(spans)), chosen, self.owner)
 
-    def _scores(self, masks: Array, spans: Sequence[Span], n_tokens: int) -> Array:
-        """(rows, n_tokens), one prompt per row."""
-        replies = self.model.ask([self._prompt(row > 0.5, spans) for row in masks], self.continuation)
-        for reply in replies:
-            _require_length(reply, n_tokens)
-        return np.array([reply.logprobs for reply in replies])
-
-    def _noted(self, masks: Array, spans: Sequence[Span], n_tokens: int, asked: list[str]) -> Array:
-        asked += [self._prompt(row > 0.5, spans) for row in masks]
-        return np.zeros((len(masks), n_tokens))
+    def _scores(self, masks: Array, spans: Sequence[Span], lengths: Sequence[int]) -> Array:
+        """(rows, n_tokens), one prompt per row; the scores of the answer, perhaps minus those of the alternative."""
+        prompts = [self._prompt(row > 0.5, spans) for row in masks]
+        scores = np.zeros((len(prompts), max(lengths)))
+        for sign, continuation, n_tokens in zip((1, -1), self.continuations, lengths, strict=False):
+            replies = self.model.ask(prompts, continuation)
+            for reply in replies:
+                _require_length(reply, n_tokens)
+            scores[:, :n_tokens] += sign * np.array([reply.logprobs for reply in replies])
+        return scores
 
     def _prompt(self, present: Any, spans: Sequence[Span]) -> str:
         """The prompt with absent features left out or replaced."""
@@ -98,6 +119,10 @@ def remote_spans(prompt: Prompt | str, features: object, owner: str) -> tuple[Sp
             raise bad("features", owner, allowed, repr(features))
         return split(text, features)
     return given_spans(text, features, owner)
+
+
+def _numbered(n_tokens: int) -> tuple[str, ...]:
+    return tuple(f"token {number}" for number in range(1, n_tokens + 1))
 
 
 def _require_length(reply: Reply, n_tokens: int) -> None:

@@ -20,7 +20,7 @@ from gralis.text.absence import Absent, absence_in_words, is_values_only
 from gralis.text.encoded import Encoded, TextFeatures, encode, spans_for
 from gralis.text.prompt import Prompt, readable
 
-__all__ = ["Reading", "require_room", "room"]
+__all__ = ["Reading", "chosen_plan", "require_room", "room"]
 
 _UNLIMITED = ("t5", "mt5", "umt5", "longt5")  # relative positions know no end
 

@@ -7,7 +7,7 @@ import inspect
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from gralis.checks import as_path, non_negative, whole
 from gralis.errors import BudgetError, GralisError, ModelError, bad
 
 __all__ = ["RemoteModel", "Reply", "remote"]
+
+_ROUNDING = 1e-3  # a log-probability in half precision may be a little above 0
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,9 @@ def remote(
         It returns for each prompt the log-probability of every token of the continuation: a list of numbers, a list of
         (token, number) pairs, a dict with "logprobs" and maybe "tokens", or one number for the whole continuation.
     cache : str or Path, optional
-        A file in which every reply is kept as soon as it arrives. A later run with the same file pays for new prompts
-        only, also after a crash. By default replies are kept in memory.
+        A file in which every reply is kept as soon as it arrives, under its prompt and continuation; each API needs a
+        file of its own. A later run with the same file pays for new prompts only, also after a crash. By default
+        replies are kept in memory.
     prompts_per_call : int, default=1
         The number of prompts in one call.
     tries : int, default=5
@@ -58,8 +61,8 @@ def remote(
     wait : float, default=1.0
         The seconds before the second try; each further wait is twice as long.
     max_calls : int, optional
-        Refuse a run that needs more new prompts than this, before anything but the whole prompt is paid for. The error
-        says how many are needed and what they cost, so 0 asks for the estimate alone.
+        Refuse a run that may need more new prompts than this, before anything is paid for. The error says how many they
+        are and what they cost, so 0 asks for the estimate alone. A prompt counts once for each continuation.
     price : float, default=0.0
         What one prompt costs, in any currency, for the estimate.
     sleep : callable, default=time.sleep
@@ -78,6 +81,8 @@ def remote(
     owner = "text.remote"
     if isinstance(call, type) or not callable(call):
         raise bad("call", owner, "a function from prompts to log-probabilities", f"a {type(call).__name__}")
+    if not callable(sleep):
+        raise bad("sleep", owner, "a function that waits for a number of seconds", repr(sleep))
     return RemoteModel(
         call,
         as_path(cache, owner, "cache") if cache is not None else None,
@@ -118,8 +123,13 @@ class RemoteModel:
     _known: dict[str, Reply] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        if self.cache is not None and self.cache.exists():
-            self._known.update(_stored(self.cache))
+        if self.cache is not None:
+            self._known.update(_opened(self.cache))
+
+    @property
+    def takes_continuation(self) -> bool:
+        """Whether the function is told which continuation is asked about."""
+        return _n_arguments(self.call) == 2
 
     def ask(self, prompts: Sequence[str], continuation: str) -> list[Reply]:
         """The reply to every prompt; those that are known are not asked for again.
@@ -138,29 +148,36 @@ class RemoteModel:
         fresh = self.unknown(prompts, continuation)
         for start in range(0, len(fresh), self.prompts_per_call):
             part = fresh[start : start + self.prompts_per_call]
-            for prompt, reply in zip(part, self._tried(part, continuation), strict=True):
-                self._keep(prompt, continuation, reply)
+            wrong = None
+            for prompt, entry in zip(part, self._tried(part, continuation), strict=True):
+                try:
+                    self._keep(prompt, continuation, _reply(entry))
+                except ModelError as error:  # the other replies of this call are paid for, too
+                    wrong = wrong or error
+            if wrong is not None:
+                raise wrong
         return [self._known[_key(prompt, continuation)] for prompt in prompts]
 
     def unknown(self, prompts: Sequence[str], continuation: str) -> list[str]:
         """The prompts that would have to be paid for, each once."""
         return [p for p in dict.fromkeys(prompts) if _key(p, continuation) not in self._known]
 
-    def check(self, prompts: Sequence[str], continuation: str) -> None:
-        """Refuse a run that needs more than `max_calls` new prompts."""
-        n_new = len(self.unknown(prompts, continuation))
+    def check(self, prompts: Sequence[str], *continuations: str) -> None:
+        """Refuse a run that may need more than `max_calls` new prompts."""
+        n_new = sum(len(self.unknown(prompts, each)) for each in continuations)
         if self.max_calls is not None and n_new > self.max_calls:
             cost = f", which costs {n_new * self.price:.4g}" if self.price else ""
             raise BudgetError(
-                f"This run asks the API for {n_new} new prompts{cost}, and max_calls is {self.max_calls}; only the "
-                f"whole prompt was paid for so far. Take a smaller budget or coarser features, or allow more calls."
+                f"This run asks the API for {n_new} new prompts{cost}, and max_calls is {self.max_calls}; nothing was "
+                f"asked yet. Take a smaller budget or coarser features, or allow more calls."
             )
 
-    def _tried(self, prompts: list[str], continuation: str) -> list[Reply]:
+    def _tried(self, prompts: list[str], continuation: str) -> Sequence[Any]:
+        """One entry per prompt, as the API returned them."""
         for number in range(1, self.tries + 1):
             try:
                 self.n_calls += 1
-                return self._replies(prompts, self._called(prompts, continuation))
+                return _entries(prompts, self._called(prompts, continuation))
             except GralisError:
                 raise
             except Exception as error:
@@ -174,40 +191,55 @@ class RemoteModel:
         raise AssertionError("unreachable")
 
     def _called(self, prompts: list[str], continuation: str) -> Any:
-        return self.call(prompts) if _n_arguments(self.call) == 1 else self.call(prompts, continuation)
-
-    def _replies(self, prompts: list[str], returned: Any) -> list[Reply]:
-        if not isinstance(returned, Sequence) and hasattr(returned, "tolist"):
-            returned = returned.tolist()
-        if not isinstance(returned, Sequence) or isinstance(returned, str) or len(returned) != len(prompts):
-            raise _no_logprobs(returned, f"a list with one entry for each of the {len(prompts)} prompts")
-        return [_reply(each) for each in returned]
+        return self.call(prompts, continuation) if self.takes_continuation else self.call(prompts)
 
     def _keep(self, prompt: str, continuation: str, reply: Reply) -> None:
         key = _key(prompt, continuation)
         self._known[key] = reply
         if self.cache is not None:
             line = json.dumps({"key": key, "logprobs": reply.logprobs, "tokens": reply.tokens})
-            with self.cache.open("a", encoding="utf-8") as stream:
-                stream.write(line + "\n")
+            try:
+                with self.cache.open("a", encoding="utf-8") as stream:
+                    stream.write(line + "\n")
+            except OSError as error:
+                raise GralisError(
+                    f"The cache {self.cache} can no longer be written ({error.strerror or error}); the "
+                    f"{len(self._known)} replies paid for are kept in memory, on this model."
+                ) from error
 
 
 def _key(prompt: str, continuation: str) -> str:
-    return hashlib.sha256(f"{len(prompt)}|{prompt}|{continuation}".encode()).hexdigest()
+    return hashlib.sha256(f"{len(prompt)}|{prompt}|{continuation}".encode(errors="surrogatepass")).hexdigest()
 
 
-def _stored(path: Path) -> Iterator[tuple[str, Reply]]:
-    """The replies in a file; a last line that a crash cut off is left out."""
+def _opened(path: Path) -> dict[str, Reply]:
+    """The replies in a file that can be written; a line that a crash cut off is left out, and ended."""
     try:
-        lines = path.read_bytes().splitlines()
+        with path.open("a+b") as stream:
+            stream.seek(0)
+            content = stream.read()
+            if content and not content.endswith(b"\n"):
+                stream.write(b"\n")
     except OSError as error:
-        raise bad("cache", "text.remote", "a file that can be read and written", f"{path} ({error})") from None
-    for line in lines:
+        allowed = "a file that can be read and written, in a folder that exists"
+        raise bad("cache", "text.remote", allowed, f"{path} ({error.strerror or error})") from None
+    known = {}
+    for line in content.splitlines():
         try:
             entry = json.loads(line)
-            yield entry["key"], Reply(tuple(map(float, entry["logprobs"])), tuple(entry["tokens"]))
+            known[str(entry["key"])] = Reply(tuple(map(float, entry["logprobs"])), tuple(map(str, entry["tokens"])))
         except (ValueError, KeyError, TypeError):
             continue
+    return known
+
+
+def _entries(prompts: Sequence[str], returned: Any) -> Sequence[Any]:
+    """What the API returned, one entry per prompt."""
+    if not isinstance(returned, Sequence) and hasattr(returned, "tolist"):
+        returned = returned.tolist()
+    if not isinstance(returned, Sequence) or isinstance(returned, str) or len(returned) != len(prompts):
+        raise _no_logprobs(returned, f"a list with one entry for each of the {len(prompts)} prompts")
+    return returned
 
 
 def _n_arguments(call: Callable[..., Any]) -> int:
@@ -241,6 +273,8 @@ def _reply(entry: Any) -> Reply:
         raise _no_logprobs(entry, "numbers for every prompt") from None
     if not all(map(math.isfinite, numbers)):
         raise _no_logprobs(entry, "finite numbers for every prompt")
+    if max(numbers) > _ROUNDING:
+        raise _no_logprobs(entry, "logarithms of probabilities, which are at most 0")
     return Reply(numbers, tokens if len(tokens) == len(numbers) else ())
 
 
