@@ -68,6 +68,18 @@ def test_an_alternative_answer(gralis_run, folder) -> None:
     assert "against 'bad'" in out
 
 
+def test_a_plan_that_is_named_is_taken_and_answers_have_a_length(gralis_run, folder) -> None:
+    run = ("explain", "--prompt", "prompt.txt", "--model", "net.py:writer", "--max-new-tokens", "2", "--json")
+    found = json.loads(gralis_run(*run, "--plan", "shared")[1])
+    assert len(found["tokens"]) == 2
+    assert found["total"]["cost"]["n_gradients"] > 0
+    assert json.loads(gralis_run(*run)[1])["total"]["cost"]["n_gradients"] == 0
+    words = ("explain", "--text", "the film", "--model", "net.py:classifier", "--target", "1", "--baseline", "removed")
+    code, _, error = gralis_run(*words, "--plan", "shared")
+    assert code == 2
+    assert "'values' or 'endpoint' where absent features are removed" in error
+
+
 def test_texts_are_computed_again_and_reported_from_their_files(gralis_run, folder) -> None:
     text = ("explain", "--text", "the film was good", "--model", "net.py:classifier", "--target", "1", "--out", "out")
     prompt = ("explain", "--prompt", "prompt.txt", "--model", "net.py:writer", "--answer", " good ?", "--out", "out")
@@ -96,6 +108,11 @@ def test_bad_input_is_one_sentence(gralis_run, folder) -> None:
         (("--prompt", "nowhere.txt", "--model", "net.py:writer"), "cannot be read as text"),
         (("--prompt", "prompt.txt", "--model", "net.py:writer", "--target", "1"), "--target has no meaning together"),
         (("--text", "good", "--model", "net.py:classifier", "--answer", "x"), "--answer has no meaning together"),
+        (
+            ("--text", "good", "--model", "net.py:classifier", "--max-new-tokens", "3"),
+            "--max-new-tokens has no meaning",
+        ),
+        (("--prompt", "prompt.txt", "--model", "net.py:writer", "--max-new-tokens", "0"), "a whole number >= 1"),
         (("--text", "good", "--model", "net.py:classifier", "--layer", "x"), "--layer has no meaning together"),
         (("--text", "good", "--model", "net.py:classifier", "--target", "GOOD"), "one of the labels 'LABEL_0'"),
     ):

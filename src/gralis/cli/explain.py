@@ -51,11 +51,12 @@ _OUT = "Write NAME.gralis, NAME.png and NAME.html to this folder."
 _LABELS = "A file with the names of the outputs, one on each line."
 _BUDGET = "The largest number of gradients. By default 1024, or a minute if the model is slow."
 _TOLERANCE = "Stop as soon as every half-width is below this share of F(x) - F(x')."
-_PLAN = f"How coalitions are sampled: {', '.join(plans.names())}."
+_PLAN = f"How coalitions are sampled: {', '.join(plans.names())}. By default shared; for --prompt values."
 _TEXT = "A text for a classifier; --model makes (model, tokenizer). --baseline says what an absent word is."
 _PROMPT = "A file with a prompt; explain what the model writes after it. --model makes (model, tokenizer)."
 _ANSWER = "The answer to explain, beginning with its space. By default the model writes one."
 _ALTERNATIVE = "Another answer: explain why the answer and not this one."
+_LENGTH = "The length of an answer that the model writes, in tokens, at most. By default 32."
 _PARTS = "The features of a text: tokens, words, sentences or passages."
 _Images = Annotated[list[Path] | None, typer.Argument(metavar="IMAGE", help="The pictures.", show_default=False)]
 
@@ -78,6 +79,7 @@ def explain(
     prompt: Annotated[Path | None, texts(metavar="FILE", help=_PROMPT)] = None,
     answer: Annotated[str | None, texts(help=_ANSWER)] = None,
     alternative: Annotated[str | None, texts(help=_ALTERNATIVE)] = None,
+    max_new_tokens: Annotated[int | None, texts(help=_LENGTH)] = None,
     parts: Annotated[str | None, texts(help=_PARTS)] = None,
     data: Annotated[Path | None, tables(help="A table, .csv or .parquet.")] = None,
     row: Annotated[list[int] | None, tables(help="The number of a row, counted from 0. May be repeated.")] = None,
@@ -86,7 +88,7 @@ def explain(
     sigma: options.Sigma = 0.75,
     tolerance: Annotated[float | None, method(help=_TOLERANCE)] = None,
     budget: Annotated[int | None, method(help=_BUDGET)] = None,
-    plan: Annotated[str, method(help=_PLAN, autocompletion=lambda: list(plans.names()))] = "shared",
+    plan: Annotated[str | None, method(help=_PLAN, autocompletion=lambda: list(plans.names()))] = None,
     layer: Annotated[str | None, method(help="Explain the output of this module instead of the input.")] = None,
     seed: options.Seed = 0,
     max_seconds: Annotated[float | None, method(help="The largest time for each input, in seconds.")] = None,
@@ -102,10 +104,11 @@ def explain(
             raise GralisError("Give one of pictures, --data, --text and --prompt.")
         door = "--text" if prompt is None else "--prompt"
         unused: dict[str, object] = {"--layer": layer, "--labels": labels}
-        unused |= {"--answer": answer, "--alternative": alternative} if prompt is None else {"--target": target}
+        written = {"--answer": answer, "--alternative": alternative, "--max-new-tokens": max_new_tokens}
+        unused |= written if prompt is None else {"--target": target}
         parameters = {
             "kernel": Uniform() if sigma == math.inf else Gaussian(sigma),
-            "plan": None if plan == "shared" else plan,
+            "plan": plan,
             "budget": budget,
             "tolerance": tolerance,
             "seed": seed,
@@ -116,6 +119,7 @@ def explain(
         pair = load_model(model, weights, allow_pickle=allow_pickle)
         folder = None if out is None else OutputFolder(out)
         if prompt is not None:
+            about |= {} if max_new_tokens is None else {"max_new_tokens": max_new_tokens}
             return explain_prompt(pair, prompt, answer, alternative, parts, about, folder, as_json)
         return explain_words(pair, text or "", target, parts, about, folder, as_json)
     if data is not None:
@@ -142,7 +146,7 @@ def explain(
         class_names=read_class_names(labels),
         options={
             "kernel": Uniform() if sigma == math.inf else Gaussian(sigma),
-            "plan": plan,
+            "plan": "shared" if plan is None else plan,
             "budget": "auto" if budget is None else budget,
             "tolerance": tolerance,
             "seed": seed,

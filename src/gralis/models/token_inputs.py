@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from gralis.errors import GralisError, ModelError, bad
 from gralis.models.device_map import input_device
+from gralis.models.embedding_factor import embedding_factor
 from gralis.models.failures import kind
 
 __all__ = [
@@ -200,15 +201,17 @@ class PresentTokens(FixedText):
         self.register_buffer("present", present)
         self.register_buffer("absent", absent)
         self.register_buffer("scale", total[:-1].sqrt().float())
+        given = {**self._constants, **self._others(1)}
+        self._factor = embedding_factor(network, self.ids[None], present[None].to(self._dtype), given)
 
     def forward(self, points: Tensor) -> Any:
         """What `read` makes of the outputs at points (rows, n_features)."""
         weights = self._by_token(points / torch.where(self.scale > 0, self.scale, 1.0))
         embeddings = torch.lerp(self.absent, self.present, weights[..., None])
-        dtype = next(self._embedding.parameters()).dtype
+        embeddings = embeddings.to(self._dtype) * self._factor
         constants = {name: each.to(points.device).expand(len(points), -1) for name, each in self._constants.items()}
         try:
-            outputs = self.network(inputs_embeds=embeddings.to(dtype), **constants, **self._others(len(points)))
+            outputs = self.network(inputs_embeds=embeddings, **constants, **self._others(len(points)))
         except NotImplementedError as error:
             raise ModelError(
                 f"This {self.shown_as} takes no input embeddings ({error}); where absent words are left out it needs "
@@ -218,4 +221,9 @@ class PresentTokens(FixedText):
 
     @property
     def _constants(self) -> dict[str, Tensor]:
-        return {name: value[None] for name, value in self._sequence.constants.items()}
+        return {name: value[None].to(self.ids.device) for name, value in self._sequence.constants.items()}
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        """The type in which the network computes."""
+        return next(self._embedding.parameters()).dtype
