@@ -43,7 +43,7 @@ def test_a_ray_of_words_is_the_ray_of_their_embeddings() -> None:
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert"])
-@pytest.mark.parametrize("absent", ["auto", "pad", "unk", "mean", "zero", 7])
+@pytest.mark.parametrize("absent", ["auto", "pad", "unk", "mean", "zero", 7, np.int64(7)])
 def test_the_ends_are_the_outputs_of_the_two_texts(family: str, absent: Any) -> None:
     model, tok = network(family), tokenizer()
     e = explain(model, tok, TEXT, target=2, absent=absent, budget=200)

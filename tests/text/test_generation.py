@@ -168,7 +168,7 @@ def test_drill_splits_one_passage_and_agrees_with_the_fine_grain_from_the_start(
         words.drill(words.names[-1])
     with pytest.raises(GralisError, match="a number below 4"):
         coarse.drill("passage 9")
-    with pytest.raises(GralisError, match="one of 'words'"):
+    with pytest.raises(GralisError, match="one of 'tokens', 'words'"):
         coarse.drill(0, into="letters")
     assert coarse.drill(1, into=["Lyon", "bad"]).names[1:3] == ("Lyon", "bad")
     assert coarse.drill(0, into=[(0, 5), (6, 14, "rest")]).names[:2] == ("Paris", "rest")

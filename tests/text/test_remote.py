@@ -168,6 +168,10 @@ def test_drill_asks_only_for_what_is_new() -> None:
     assert [span.of(deep.text) for span in deep.spans[:3]] == ["red", "and", "blue"]
     np.testing.assert_allclose(deep.values[0], [3.0, 0.0, -1.0, 0.5, 0.25], atol=1e-12)
     assert len(api.prompts) == len(set(api.prompts))
+    with pytest.raises(GralisError, match="one of 'words', 'sentences', 'passages', or a list of spans"):
+        coarse.drill("context 1", into="tokens")
+    with pytest.raises(GralisError, match="it is a single word"):
+        deep.drill("context 1: red")
 
 
 def test_replacements_stand_in_the_place_of_absent_features() -> None:

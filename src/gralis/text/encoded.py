@@ -13,7 +13,7 @@ from gralis.errors import GralisError, bad
 from gralis.features import Features
 from gralis.features.sequences import distinct_names
 from gralis.text.prompt import Prompt
-from gralis.text.spans import GRAINS, Span, cut, given_spans, named
+from gralis.text.spans import GRAINS, Span, cut, given_spans, named, visible
 
 __all__ = ["Encoded", "TextFeatures", "encode", "spans_for"]
 
@@ -52,7 +52,8 @@ class Encoded:
                 found[-1] = found[-1][0], max(b, found[-1][1])
             else:
                 found.append((a, b))
-        names = distinct_names([self.text[a:b] for a, b in found])
+        parts = [self.text[a:b] for a, b in found]
+        names = distinct_names([part if part.strip() else visible(part) for part in parts])
         return tuple(Span(a, b, name) for (a, b), name in zip(found, names, strict=True))
 
     def owners(self, spans: Sequence[Span]) -> NDArray[np.int64]:

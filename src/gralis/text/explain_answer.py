@@ -15,14 +15,14 @@ from gralis.plans import Plan
 from gralis.targets import total
 from gralis.text.absence import Absent
 from gralis.text.answer import SCORES, Answer, Contrast, answer_of, answered, paired, prompt_of
-from gralis.text.closer_look import drill_budget, lifted
+from gralis.text.closer_look import drill_budget, lifted, opened
 from gralis.text.encoded import TextFeatures
 from gralis.text.explain_remote import RemoteQuestion, remote_spans
 from gralis.text.generation import Generation
 from gralis.text.prompt import Prompt, readable
 from gralis.text.reading import Reading, chosen_plan, require_room
 from gralis.text.remote_model import RemoteModel
-from gralis.text.spans import Span, split
+from gralis.text.spans import split
 
 __all__ = ["Question", "explain_generation"]
 
@@ -190,7 +190,10 @@ class Question:
             "alternative": None if self.against is None else list(self.against.ids),
             "score": self.score,
         }
-        before = [] if known is None else lifted([known.total, *known.each], known.spans, text.spans)
+        before = []
+        if known is not None:
+            coarse = self.reading.encoded.with_spans(known.spans, "parts")
+            before = lifted([known.total, *known.each], coarse, text)
         explanations, _ = self.reading.explained(self.scores(text), text, options, asked, before)
         what = self.score if self.against is None else f"{self.score} against {self.against.text.strip()!r}"
         prompt, answer = text.encoded.text, self.answer.text
@@ -205,10 +208,14 @@ class Question:
     def _tokens(self) -> list[str]:
         return paired([each.tokens for each in (self.answer, self.against) if each is not None])
 
-    def _deeper(self, spans: tuple[Span, ...], known: Generation, budget: int | None) -> Generation:
-        """The same answer with other spans; by default for a third of the first budget."""
+    def _deeper(
+        self, known: Generation, feature: int | str, into: str | Sequence[object] | None, budget: int | None
+    ) -> Generation:
+        """The same answer with one feature split; by default for a third of the first budget."""
+        encoded = self.reading.encoded
+        spans = opened(known.text, known.spans, feature, into, encoded.token_spans())
         afforded = drill_budget(self.options["budget"], budget, len(spans))
-        return self.explained(self.reading.encoded.with_spans(spans, "parts"), known, afforded)
+        return self.explained(encoded.with_spans(spans, "parts"), known, afforded)
 
 
 def _default_grain(prompt: Prompt | str) -> str | None:

@@ -16,7 +16,7 @@ from gralis.models import blackbox
 from gralis.targets import total
 from gralis.text.absence import Absent, require_replacements
 from gralis.text.answer import paired
-from gralis.text.closer_look import drill_budget
+from gralis.text.closer_look import drill_budget, opened
 from gralis.text.generation import Generation
 from gralis.text.prompt import Prompt
 from gralis.text.remote_model import RemoteModel, Reply
@@ -103,8 +103,11 @@ class RemoteQuestion:
             allowed = "features that leave some text when all of them are absent"
             raise bad("features", self.owner, allowed, "features that cover the whole prompt", advice)
 
-    def _deeper(self, spans: tuple[Span, ...], known: Generation, budget: int | None) -> Generation:
+    def _deeper(
+        self, known: Generation, feature: int | str, into: str | Sequence[object] | None, budget: int | None
+    ) -> Generation:
         """A closer look; prompts that were asked before are in the cache."""
+        spans = opened(known.text, known.spans, feature, into)
         return self.explained(spans, drill_budget(self.options["budget"], budget, len(spans)))
 
 

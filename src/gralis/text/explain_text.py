@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,11 +18,10 @@ from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.targets import Target, Targets
 from gralis.text.absence import Absent, presence
-from gralis.text.closer_look import drill_budget, lifted
+from gralis.text.closer_look import drill_budget, lifted, opened
 from gralis.text.encoded import TextFeatures
 from gralis.text.reading import Reading
-from gralis.text.spans import Span
-from gralis.text.text_explanation import TextExplanation
+from gralis.text.text_explanation import Deeper, TextExplanation
 
 __all__ = ["explain", "labelled", "sequence_of"]
 
@@ -134,12 +133,16 @@ def _explained(
 ) -> tuple[tuple[TextExplanation, ...], tuple[str, ...]]:
     """One explanation per target, each of which can look closer, and their labels."""
     module = labelled(reading, text, options["target"])
-    before = [] if known is None else lifted([known], known.spans, text.spans)
+    before = [] if known is None else lifted([known], reading.encoded.with_spans(known.spans, "parts"), text)
     afforded = options["budget"] if known is None else budget
     explanations, problem = reading.explained(module, text, {**options, "budget": afforded}, {}, before)
 
-    def closer(target: Target) -> Callable[[tuple[Span, ...], TextExplanation, int | None], TextExplanation]:
-        def look(spans: tuple[Span, ...], known: TextExplanation, budget: int | None) -> TextExplanation:
+    def closer(target: Target) -> Deeper:
+        def look(
+            known: TextExplanation, feature: int | str, into: str | Sequence[object] | None, budget: int | None
+        ) -> TextExplanation:
+            tokens = reading.encoded.token_spans()
+            spans = opened(reading.encoded.text, known.spans, feature, into, tokens)
             afforded = drill_budget(options["budget"], budget, len(spans))
             parts = reading.encoded.with_spans(spans, "parts")
             return _explained(reading, parts, {**options, "target": target}, known, afforded)[0][0]

@@ -16,7 +16,7 @@ from gralis.files.archive import from_bytes, to_bytes
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.storage.container import write_text, write_whole
-from gralis.text.closer_look import opened, require_model
+from gralis.text.closer_look import require_model
 from gralis.text.explained_answer import ExplainedAnswer
 from gralis.text.prompt import Prompt
 from gralis.text.spans import GRAINS, Span, split
@@ -24,8 +24,8 @@ from gralis.text.token_matrix import TokenMatrix
 
 __all__ = ["Deeper", "Generation", "is_saved", "load"]
 
-#: Explains the same answer with other spans: (spans, the generation that knows some values, budget).
-Deeper = Callable[[tuple[Span, ...], "Generation", int | None], "Generation"]
+#: Splits a feature of a generation: (the generation, feature, into, budget).
+Deeper = Callable[["Generation", int | str, str | Sequence[object] | None, int | None], "Generation"]
 
 _TEXTS = ("text", "answer", "score")
 _BROKEN = (
@@ -145,8 +145,8 @@ class Generation(ExplainedAnswer):
         ----------
         feature : int or str
             The feature, by number or name.
-        into : {"sentences", "words", "passages"} or list of (start, stop, name), optional
-            Its parts; by default sentences, or words if it has one sentence.
+        into : {"sentences", "words", "tokens", "passages"} or list of (start, stop, name), optional
+            Its parts; by default sentences, or words if it has one sentence, or tokens if it has one word.
         budget : int, optional
             The forwards at most; by default a third of what this generation may cost.
 
@@ -157,7 +157,7 @@ class Generation(ExplainedAnswer):
         """
         require_model(self._deeper)
         assert self._deeper is not None
-        return self._deeper(opened(self.text, self.spans, feature, into), self, budget)
+        return self._deeper(self, feature, into, budget)
 
     def plot(self, level: float = 0.95, ax: Any = None) -> Any:
         """The matrix as a matplotlib figure: red for, blue against, a dot where the interval excludes zero.

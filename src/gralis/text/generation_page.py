@@ -15,7 +15,7 @@ from gralis.errors import GralisError
 from gralis.report.html_page import page_style
 from gralis.results.explanation import Explanation
 from gralis.text.explained_answer import ExplainedAnswer
-from gralis.text.token_matrix import visible
+from gralis.text.spans import visible
 from gralis.views.html_parts import document, figures, html_table, number
 from gralis.views.tokens import INK, colours, pieces
 

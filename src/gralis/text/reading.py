@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from gralis.api.explain import prepare
+from gralis.checks import is_whole
 from gralis.errors import GralisError, bad
 from gralis.ledger import Ledger
 from gralis.models.token_inputs import embedding_of, first_position
@@ -40,6 +41,7 @@ class Reading:
     def of(model: nn.Module, tokenizer: Any, text: object, absent: Absent, owner: str) -> Reading:
         """Read the text; a model without embeddings, an empty text and one beyond the context window are refused."""
         embedding_of(model, owner)
+        absent = int(absent) if is_whole(absent) else absent  # type: ignore[arg-type]
         prompt = readable(text, tokenizer, owner)
         encoded = encode(tokenizer, prompt if isinstance(prompt, str) else prompt.text, owner)
         require_room(model, len(encoded.ids), owner)

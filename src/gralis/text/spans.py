@@ -13,7 +13,7 @@ from gralis.checks import is_whole, one_of, whole
 from gralis.errors import GralisError, bad
 from gralis.features.sequences import distinct_names
 
-__all__ = ["GRAINS", "Span", "checked_spans", "cut", "given_spans", "named", "split", "within"]
+__all__ = ["GRAINS", "Span", "checked_spans", "cut", "given_spans", "named", "split", "visible", "within"]
 
 #: How `split` cuts a text. "tokens" is left to the tokenizer.
 GRAINS = ("tokens", "words", "sentences", "passages")
@@ -164,6 +164,11 @@ def checked_spans(
             raise bad(name, owner, "spans that do not overlap", f"{first.name!r} and {second.name!r}")
     names = distinct_names([span.name for span in spans])
     return tuple(Span(span.start, span.stop, name) for span, name in zip(spans, names, strict=True))
+
+
+def visible(token: str) -> str:
+    """A token that can be seen: line breaks, tabs and blanks have signs."""
+    return token.strip(" ").replace("\n", "⏎").replace("\t", "⇥") or "␣"
 
 
 def _pair(where: object) -> Sequence[object]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from gralis.results.explanation import Explanation
-from gralis.text.closer_look import opened, require_model
+from gralis.text.closer_look import require_model
 from gralis.text.spans import Span
 
 __all__ = ["TextExplanation"]
 
-#: Explains the same text with other spans: (spans, the explanation that knows some values, budget).
-Deeper = Callable[[tuple[Span, ...], "TextExplanation", int | None], "TextExplanation"]
+#: Splits a feature of a text: (the explanation, feature, into, budget).
+Deeper = Callable[["TextExplanation", int | str, str | Sequence[object] | None, int | None], "TextExplanation"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,8 +60,8 @@ class TextExplanation(Explanation):
         ----------
         feature : int or str
             The feature, by number or name.
-        into : {"sentences", "words", "passages"} or list of (start, stop, name), optional
-            Its parts; by default sentences, or words if it has one sentence.
+        into : {"sentences", "words", "tokens", "passages"} or list of (start, stop, name), optional
+            Its parts; by default sentences, or words if it has one sentence, or tokens if it has one word.
         budget : int, optional
             The gradients at most (forwards, for a plan without rays); by default a third of what this explanation may
             cost.
@@ -73,5 +73,4 @@ class TextExplanation(Explanation):
         """
         require_model(self._deeper)
         assert self._deeper is not None
-        text: Any = self.features.meta["text"]
-        return self._deeper(opened(text, self.spans, feature, into), self, budget)
+        return self._deeper(self, feature, into, budget)

@@ -14,8 +14,9 @@ from gralis.certificates.simultaneous import half_widths
 from gralis.estimators import Estimate
 from gralis.results.result import Result
 from gralis.results.tables import error_text
+from gralis.text.spans import visible
 
-__all__ = ["TokenMatrix", "visible"]
+__all__ = ["TokenMatrix"]
 
 _MOST_TOKENS, _MOST_FEATURES = 60, 8
 
@@ -116,11 +117,6 @@ class TokenMatrix(Result):
         if len(self.names) > len(order):
             lines.append(f"({len(self.names) - len(order)} more features)")
         return [line.rstrip() for line in lines]
-
-
-def visible(token: str) -> str:
-    """A token that can be seen: line breaks, tabs and blanks have signs."""
-    return token.strip(" ").replace("\n", "⏎").replace("\t", "⇥") or "␣"
 
 
 def _short(name: str) -> str:
