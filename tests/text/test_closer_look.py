@@ -87,6 +87,12 @@ def test_bad_closer_looks_are_one_sentence(tmp_path: Path) -> None:
             e.drill(feature, into=into)  # type: ignore[arg-type]
     with pytest.raises(GralisError, match="cannot be split any further"):
         explain(model, tok, "the film", target=1, budget=64).drill("film")
+    replaced = explain(model, tok, TEXT, target=1, features="passages", absent={"passage 1": "a book"}, budget=300)
+    with pytest.raises(
+        GralisError, match="'passage 1' has a text that replaces it as a whole, and its parts have none"
+    ):
+        replaced.drill(0)
+    assert replaced.drill(1).n_features > 3
     saved = TextExplanation.of(gralis.load(e.save(tmp_path / "text.zip")), None)
     with pytest.raises(GralisError, match="no model to drill with"):
         saved.drill(0)

@@ -323,6 +323,8 @@ SENTENCES: list[tuple[dict[str, Any], str]] = [
     ({"continuation": [7, 4000]}, "a list of token ids below 49"),
     ({"model": network("bert")}, "returned logits of shape"),
     ({"model": nn.Linear(2, 2)}, "without input embeddings"),
+    ({"model": network("gpt2").transformer}, "take the class with a language model's head"),
+    ({"continuation": " <eos>"}, "an answer with at least one token that is not special. Got ' <eos>'"),
     ({"score": "perplexity"}, "'logprob'"),
     ({"absent": "removed"}, "Keep a fixed part"),
     ({"max_new_tokens": 0, "continuation": None}, "max_new_tokens"),

@@ -58,7 +58,13 @@ class _Scores:
     shift: int  # 1 if the logits at a place are about the next token
 
     def __call__(self, outputs: Any) -> Tensor:
-        logits, n = logits_in(outputs), len(self.ids)
+        try:
+            logits, n = logits_in(outputs), len(self.ids)
+        except GralisError as error:
+            raise ModelError(
+                "The model returned no logits over a vocabulary, so it writes no answer; take the class with a "
+                "language model's head (AutoModelForCausalLM or AutoModelForSeq2SeqLM)."
+            ) from error
         if logits.ndim != 3 or logits.shape[1] < n + self.shift or logits.shape[2] <= max(self.ids):
             raise ModelError(
                 f"The model returned logits of shape {tuple(logits.shape)}; a model that writes returns (rows, tokens, "
@@ -157,6 +163,8 @@ def answer_of(reading: Reading, continuation: object, max_new_tokens: int, name:
     else:
         allowed = f"None, a text with at least one word, or a list of token ids below {size}"
         raise bad(name, owner, allowed, repr(continuation))
+    if not ids and continuation is not None:
+        raise bad(name, owner, "an answer with at least one token that is not special", repr(continuation))
     if not ids:
         raise ModelError(
             "The model answered with no token at all, so there is nothing to explain; give a continuation."

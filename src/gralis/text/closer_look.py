@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -40,9 +40,15 @@ def opened(
     feature: int | str,
     into: str | Sequence[object] | None,
     tokens: Sequence[Span] = (),
+    absent: object = None,
 ) -> tuple[Span, ...]:
     """The features with one of them, by number or name, split into its parts; `tokens` are those of the text."""
     number = _number(feature, [span.name for span in spans])
+    if isinstance(absent, Mapping) and (name := spans[number].name) in absent:
+        raise GralisError(
+            f"The feature {name!r} has a text that replaces it as a whole, and its parts have none; explain the parts "
+            f"from the start, with absent={{...}} for each of them."
+        )
     return (*spans[:number], *_parts(text, spans[number], into, tokens), *spans[number + 1 :])
 
 

@@ -213,7 +213,7 @@ class Question:
     ) -> Generation:
         """The same answer with one feature split; by default for a third of the first budget."""
         encoded = self.reading.encoded
-        spans = opened(known.text, known.spans, feature, into, encoded.token_spans())
+        spans = opened(known.text, known.spans, feature, into, encoded.token_spans(), self.reading.absent)
         afforded = drill_budget(self.options["budget"], budget, len(spans))
         return self.explained(encoded.with_spans(spans, "parts"), known, afforded)
 

@@ -107,7 +107,7 @@ class RemoteQuestion:
         self, known: Generation, feature: int | str, into: str | Sequence[object] | None, budget: int | None
     ) -> Generation:
         """A closer look; prompts that were asked before are in the cache."""
-        spans = opened(known.text, known.spans, feature, into)
+        spans = opened(known.text, known.spans, feature, into, absent=self.absent)
         return self.explained(spans, drill_budget(self.options["budget"], budget, len(spans)))
 
 

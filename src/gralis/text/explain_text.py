@@ -142,7 +142,7 @@ def _explained(
             known: TextExplanation, feature: int | str, into: str | Sequence[object] | None, budget: int | None
         ) -> TextExplanation:
             tokens = reading.encoded.token_spans()
-            spans = opened(reading.encoded.text, known.spans, feature, into, tokens)
+            spans = opened(reading.encoded.text, known.spans, feature, into, tokens, reading.absent)
             afforded = drill_budget(options["budget"], budget, len(spans))
             parts = reading.encoded.with_spans(spans, "parts")
             return _explained(reading, parts, {**options, "target": target}, known, afforded)[0][0]
