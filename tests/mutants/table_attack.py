@@ -17,6 +17,11 @@ _CONTINUED = ("tests/attack/test_identity.py::test_a_run_is_not_continued_with_s
 _GLOBALS = ("tests/attack/test_identity.py::test_globals_and_the_functions_that_a_function_calls_are_seen",)
 _UNCHANGED = ("tests/attack/test_identity.py::test_unchanged_code_is_accepted_in_a_new_process",)
 _COUNTS = ("tests/attack/test_identity.py::test_what_a_model_counts_is_its_own_affair",)
+_SEES = "tests/attack/test_what_identity_sees.py::"
+_SEEN = (f"{_SEES}test_what_differs_is_seen",)
+_IMPORTS = (f"{_SEES}test_modules_that_a_function_imports_or_reaches_through_others_are_read",)
+_LAYERS = (f"{_SEES}test_a_run_is_not_continued_with_another_layer_head_or_argument",)
+_USED = (f"{_SEES}test_use_changes_nothing_and_neither_does_another_process",)
 _MODEL_FILE = ("tests/attack/test_identity.py::test_the_file_of_a_model_belongs_to_the_run",)
 _DRAWN = ("tests/attack/test_names.py::test_a_name_is_drawn_letter_by_letter",)
 _PRINTED = ("tests/attack/test_names.py::test_no_control_character_reaches_the_terminal_from_a_name_or_a_file",)
@@ -293,7 +298,7 @@ _IDENTITY = (
     ),
     (
         "closure",
-        "models/identity.py",
+        "models/code_reads.py",
         "yield name, cell.cell_contents",
         "yield name, None",
         "what a function closes over does not count",
@@ -301,9 +306,9 @@ _IDENTITY = (
     ),
     (
         "globals",
-        "models/identity.py",
-        "        yield name, value\n",
-        "        yield name, None\n",
+        "models/code_reads.py",
+        "yield name, fn.__globals__[name]",
+        "yield name, None",
         "the globals that a function reads do not count",
         _GLOBALS,
     ),
@@ -350,8 +355,8 @@ _IDENTITY = (
     (
         "counters",
         "models/identity.py",
-        "if name not in written | _OWN]",
-        "if name not in _OWN]",
+        "written, caches = assigned(codes) | _OWN | cached, changed(codes)",
+        "written, caches = _OWN | cached, changed(codes)",
         "a model that counts its calls is another one after each",
         _COUNTS,
     ),
@@ -390,10 +395,66 @@ _IDENTITY = (
     (
         "order-of-sets",
         "models/identity.py",
-        'self._parts("set", enumerate(sorted(value, key=repr)), depth)',
+        'self._parts("set", enumerate(sorted(value, key=_shown)), depth)',
         'self._parts("set", enumerate(value), depth)',
         "the order of a set is part of the identity",
         _UNCHANGED,
+    ),
+    (
+        "decorators",
+        "models/identity.py",
+        "if inner is not None else",
+        "if inner is None else",
+        "what stands under a decorator of torch does not count",
+        _SEEN,
+    ),
+    (
+        "state",
+        "models/identity.py",
+        'self._parts("state", self._kept_by_pickle(value), depth)',
+        'self._parts("state", [], depth)',
+        "the state of a namespace, a range or a distribution does not count",
+        _SEEN,
+    ),
+    (
+        "class-members",
+        "models/identity.py",
+        "if inspect.isfunction(member) or not name.startswith",
+        "if inspect.isfunction(member) or name.startswith",
+        "the constants of a class do not count",
+        _SEEN,
+    ),
+    (
+        "containers",
+        "models/code_reads.py",
+        "found |= _loaded(instructions) if roots is None else roots",
+        "found |= _loaded(instructions)",
+        "a function that changes any numbers has no constants in dicts",
+        _SEEN,
+    ),
+    (
+        "caches",
+        "models/code_reads.py",
+        "found |= _loaded(instructions) if roots is None else roots",
+        "found |= set()",
+        "a model that fills a cache is another one after each call",
+        _USED,
+    ),
+    (
+        "imports",
+        "models/code_reads.py",
+        'yield f"import {step.argval}", module',
+        'yield f"import {step.argval}", None',
+        "what a function imports does not count",
+        _IMPORTS,
+    ),
+    (
+        "layer-name",
+        "many/run_settings.py",
+        "return Layer.find(model, layer).name if isinstance(layer, torch.nn.Module) else _text(layer)",
+        "return _text(layer)",
+        "equal layers of a model are the same",
+        _LAYERS,
     ),
     (
         "model-file",

@@ -20,6 +20,7 @@ from gralis.many.items import ItemStream
 from gralis.models import adapt
 from gralis.models.failures import full_name
 from gralis.models.identity import holds_code, identity
+from gralis.models.layer import Layer
 from gralis.targets import describe
 from gralis.version import __version__
 
@@ -44,8 +45,14 @@ def settings_of(model: object, options: ManyOptions, block_size: int, stream: It
         "ledgers": options.ledgers,
         "residuals": options.residuals,
         **{name: _text(value) for name, value in options.explain.items() if name not in _NO_EFFECT},
+        "layer": _layer(model, options.explain["layer"]),
         **{f"inputs.{name}": value for name, value in stream.settings.items()},
     }
+
+
+def _layer(model: object, layer: object) -> Any:
+    """A layer by its name: two layers of a model may be equal."""
+    return Layer.find(model, layer).name if isinstance(layer, torch.nn.Module) else _text(layer)
 
 
 def _text(value: Any) -> Any:
