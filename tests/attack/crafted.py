@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from gralis.storage.container import read_arrays, write_arrays
+
 MEMORY = 600 * 2**20  # bytes beyond what Python and its libraries take
 SECONDS = 30  # of the processor
 
@@ -91,6 +93,59 @@ def deep_json(folder: Path) -> Path:
     return path
 
 
+def generation_that_expands(folder: Path) -> Path:
+    """A generation of one megabyte whose text takes one gigabyte."""
+    path = folder / "expands.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file, file.open("generation.json", "w") as member:
+        for _ in range(2**4):
+            member.write(bytes(2**26))
+    return path
+
+
+def generation_that_lies(folder: Path) -> Path:
+    """A part of one gigabyte that claims to be one of eight bytes."""
+    content, path = generation_that_expands(folder).read_bytes(), folder / "lies.zip"
+    path.write_bytes(content.replace((2**30).to_bytes(4, "little"), (8).to_bytes(4, "little")))
+    return path
+
+
+def explanations_that_share(folder: Path) -> Path:
+    """Six hundred explanations that have the same two arrays of a megabyte in common."""
+    import gralis
+
+    features = gralis.features.groups(np.arange(2**18) % 2)
+    rows = np.zeros((1, 2**18), dtype=np.float32)
+    found = gralis.explain_batch(lambda z: z[:, :2].sum(1), rows, features=features, baseline=1.0, progress=False)
+    path = found.save(folder / "shared.gralis")
+    arrays, meta = read_arrays(path, "explanations")
+    return write_arrays(path, arrays, {**meta, "each": meta["each"] * 600, "labels": ["a"] * 600})
+
+
+def results_that_expand(folder: Path) -> Path:
+    """A results folder in which a table of twenty million equal rows stands for two."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import gralis
+    from gralis.many.result_tables import empty
+    from gralis.many.store import ResultsFolder
+
+    run = folder / "results"
+    gralis.explain_many(lambda z: z.prod(1), np.ones((1, 2)), out=run, budget=40, progress=False)
+    path, schema, n = run / "values" / "00000000.parquet", empty("values").schema, 10**6
+    cells = {"string": "0", "int32": 0, "double": 1.0}
+    columns = [pa.repeat(pa.scalar(cells[str(field.type)], field.type), n) for field in schema]
+    with pq.ParquetWriter(path, schema, compression="zstd") as file:
+        for _ in range(20):
+            file.write_table(pa.Table.from_arrays(columns, schema=schema))
+    content, manifest = path.read_bytes(), run / "manifest.jsonl"
+    entry = json.loads(manifest.read_text().partition(" ")[2])
+    entry["files"][f"values/{path.name}"] = [len(content), hashlib.sha256(content).hexdigest()]
+    text = json.dumps(entry, separators=(",", ":"))
+    manifest.write_text(f"{ResultsFolder.read(run)._digest(text)} {text}\n")
+    return run
+
+
 def parquet_of_many_rows(folder: Path) -> Path:
     """Twelve million equal rows in some kilobytes."""
     import pyarrow as pa
@@ -142,6 +197,12 @@ def main(files: list[str]) -> None:
         try:
             if file.suffix == ".parquet":
                 print("row", read_table(file).row(11).tolist(), len(ParquetRows(file)), flush=True)
+            elif file.suffix == ".zip":
+                print("generation", gralis.text.load(file), flush=True)
+            elif file.is_dir():
+                print("results", gralis.many.Results(file).values_table().num_rows, flush=True)
+            elif file.name == "shared.gralis":
+                print("explanations", len(gralis.load(file)), flush=True)
             else:
                 print("explanation", gralis.load(file), flush=True)
         except gralis.GralisError as error:

@@ -17,10 +17,12 @@ import gralis
 from attack.bounded import bounded_memory, own_folder
 from attack.crafted import archive
 from gralis.errors import GralisError
+from gralis.files.archive import to_bytes
 from gralis.many.importance import Importance
 from gralis.many.rows import read_rows
 from gralis.report import content_of
 from gralis.storage.container import read_arrays
+from gralis.storage.packed import write_parts
 
 __all__ = ["bounded_memory", "own_folder"]  # fixtures
 
@@ -152,6 +154,40 @@ def check_tables(saved: Path, n: int, seed: int) -> None:
         (saved / name).write_bytes(bytes(content[: rng.randrange(len(content))] if rng.random() < 0.2 else content))
         with contextlib.suppress(GralisError):
             list(read_rows(saved / name))
+
+
+SPANS = [[0, 1, "a\x1b"], [1, 2, "b"]]
+GENERATION = {"tokens": ["\x1b[2J"], "spans": SPANS, "text": "ab", "answer": "\x1bq", "score": "\x1bx"}
+
+
+def generation(path: Path, about: object) -> Path:
+    explanation = to_bytes(gralis.explain(lambda z: z.prod(1), torch.ones(2), progress=False))
+    parts = {f"{number}.gralis": explanation for number in range(3)}
+    return write_parts(path, {"generation.json": json.dumps(about).encode(), **parts})
+
+
+def test_a_generation_prints_no_control_characters(tmp_path) -> None:
+    loaded = gralis.text.load(generation(tmp_path / "a.zip", GENERATION))
+    for text in (repr(loaded), repr(loaded.sums("words")), str(loaded.spans)):
+        assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        *([], 3, None, {}),
+        *({**GENERATION, "tokens": value} for value in ([], 3, "a", [1], ["a"] * 9)),
+        *(
+            {**GENERATION, "spans": value}
+            for value in (3, [3], [[0, 1]], [[0, 1, 2]] * 2, [[0, 9**9, "a"]] * 2, SPANS[:1])
+        ),
+        *({**GENERATION, name: None} for name in ("text", "answer", "score")),
+    ],
+    ids=repr,
+)
+def test_a_generation_that_cannot_be_is_one_sentence(tmp_path, about) -> None:
+    with pytest.raises(GralisError, match=r"'path' parameter of text\.load must be a file that Generation\.save wrote"):
+        gralis.text.load(generation(tmp_path / "a.zip", about))
 
 
 def test_altered_files_are_refused_or_can_be_printed(saved) -> None:

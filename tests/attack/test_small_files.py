@@ -22,6 +22,10 @@ EXPECTED = {
     crafted.overlapping_members: "sentence *its parts are together larger than the file",
     crafted.report_that_expands: "sentence *it is larger than 256 MiB",
     crafted.report_without_an_end: "sentence *it has no whole element with the id gralis-report",
+    crafted.generation_that_expands: "sentence *its parts are together larger than 256 MiB",
+    crafted.generation_that_lies: "sentence *that Generation.save wrote",
+    crafted.explanations_that_share: "explanations *600",
+    crafted.results_that_expand: "sentence *.parquet is not a whole Parquet file (it stands for 916 MiB, more than the 28",
     crafted.deep_json: "sentence *is not a whole gralis report",
     crafted.parquet_of_many_rows: "row [1.0, 2.0] 12000000",
     crafted.parquet_of_long_cells: "sentence *a cell of 1048576 bytes in column 'long'",
@@ -31,7 +35,7 @@ EXPECTED = {
 
 def test_no_small_file_takes_much_memory_or_time(tmp_path) -> None:
     files = [make(tmp_path) for make in EXPECTED]
-    assert all(file.stat().st_size < 8 * 2**20 for file in files)
+    assert all(part.stat().st_size < 8 * 2**20 for file in files for part in (file, *file.rglob("*")))
     command = [sys.executable, "-W", "ignore", crafted.__file__, *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -48,17 +48,17 @@ SEEN = {
         *("2", "3"),
     ),
     "a setter": (
-        "class C(nn.Module):\n  def __init__(s):\n    super().__init__()\n    s.set(9 - ?)\n"
-        "  def set(s, a): s.a = a\n  def forward(s, z): return z * s.a",
+        "class C(nn.Module):\n  def __init__(s, a):\n    super().__init__()\n    s.set(a)\n"
+        "  def set(s, a): s.a = a\n  def forward(s, z): return z * s.a\nm = C(?)",
         *("2", "3"),
     ),
     "a dict beside changed numbers": (
-        "class C(nn.Module):\n  def __init__(s):\n    super().__init__()\n    s.o = {'a': ?}\n  def forward(s, z):\n"
-        "    y = z.clone()\n    y[:, 0] = 0\n    y[:, 1] += s.o['a']\n    return torch.add(y, s.o['a'])",
+        "class C(nn.Module):\n  def __init__(s, a):\n    super().__init__()\n    s.o = {'a': a}\n  def forward(s, z):\n"
+        "    y = z.clone()\n    y[:, 0] = 0\n    y[:, 1] += s.o['a']\n    return torch.add(y, s.o['a'])\nm = C(?)",
         *("2", "3"),
     ),
     "slots": (
-        "class C:\n  __slots__ = ('a',)\n  def __init__(s): s.a = ?\n  def __call__(s, z): return z * s.a",
+        "class C:\n  __slots__ = ('a',)\n  def __init__(s, a): s.a = a\n  def __call__(s, z): return z * s.a\nm = C(?)",
         *("2", "3"),
     ),
     "a class of dicts": ("class C(dict):\n  def __call__(s, z): return z * ?", "2", "3"),

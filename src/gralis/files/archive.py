@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -175,17 +176,25 @@ def _printed(value: Any) -> Any:
     return [_printed(part) for part in value] if isinstance(value, list) else value
 
 
-def checked(arrays: Arrays, meta: Meta, where: str | Path) -> Explanation:
-    """The explanation that a file holds, or an error that says what is wrong with it."""
+#: The features of explanations in one file, by what they are made of.
+Shared = dict[tuple[object, ...], Features]
+
+
+def checked(arrays: Arrays, meta: Meta, where: str | Path, shared: Shared | None = None) -> Explanation:
+    """The explanation that a file holds, or an error that says what is wrong with it.
+
+    With `shared`, the file holds several explanations: no array is copied for each, and equal features are made once.
+    """
     try:
         require_whole(arrays, meta)
-        return _explanation(arrays, _printed(meta))
+        return _explanation(arrays, _printed(meta), shared)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise GralisError(f"{where} is not a whole gralis explanation ({error}); it may be altered.") from error
 
 
-def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
-    small = {name: np.array(array) for name, array in arrays.items() if not name.startswith(("ledger.", "folded."))}
+def _explanation(arrays: Arrays, meta: Meta, shared: Shared | None) -> Explanation:
+    small = {name: array for name, array in arrays.items() if not name.startswith(("ledger.", "folded."))}
+    small = small if shared is not None else {name: np.array(array) for name, array in small.items()}
     ledger = _ledger(arrays, meta)
     leaf_keys, table = meta["leaf_keys"], meta.get("table")
     design = _design(meta, small)
@@ -199,7 +208,7 @@ def _explanation(arrays: Arrays, meta: Meta) -> Explanation:
         estimate=_estimate(meta, small),
         design=design,
         ledger=ledger,
-        features=_features(meta["features"], small),
+        features=_features(meta["features"], small, shared),
         f_x=meta["f_x"],
         f_baselines=small["f_baselines"],
         endpoints=_endpoints(small, len(meta["features"]["shapes"])),
@@ -256,13 +265,19 @@ def _describe_features(features: Features) -> Meta:
     }
 
 
-def _features(known: Meta, arrays: Arrays) -> Features:
+def _features(known: Meta, arrays: Arrays, shared: Shared | None) -> Features:
     shapes = tuple(tuple(shape) for shape in known["shapes"])
+    key = (json.dumps(known), *(id(arrays[f"labels.{i}"]) for i in range(len(shapes))))
+    if shared is not None and key in shared:
+        return shared[key]
     labels = tuple(arrays[f"labels.{i}"].reshape(shape) for i, shape in enumerate(shapes))
     names = known["names"]
     if isinstance(names, dict):
         names = CoordinateNames(tuple(names["prefixes"]), shapes)
-    return Features(labels, names, known["kind"], known["meta"])
+    features = Features(labels, names, known["kind"], known["meta"])
+    if shared is not None:
+        shared[key] = features
+    return features
 
 
 def _describe_kernel(kernel: Kernel, n_features: int, name: str, arrays: Arrays) -> Meta:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gralis.checks import as_path
 from gralis.errors import GralisError
-from gralis.files.archive import checked, contents
+from gralis.files.archive import Shared, checked, contents
 from gralis.files.archive import load as load_one
 from gralis.results.explanations import Explanations
 from gralis.storage.container import read_arrays, write_arrays
@@ -115,9 +115,14 @@ def load_rows(path: str | Path) -> Explanations:
     -------
     Explanations
     """
-    arrays, meta = read_arrays(path, ROWS)
+    stored, meta = read_arrays(path, ROWS)
+    arrays = {name: np.array(array) for name, array in stored.items()}  # once, however many parts have them in common
+    shared: Shared = {}
     try:
-        each = [checked({n: arrays[a] for n, a in part["arrays"].items()}, part["meta"], path) for part in meta["each"]]
+        each = [
+            checked({name: arrays[known] for name, known in part["arrays"].items()}, part["meta"], path, shared)
+            for part in meta["each"]
+        ]
         return Explanations(tuple(each), tuple(map(str, meta["labels"])))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise GralisError(f"{path} does not hold whole explanations ({error}); it may be altered.") from error

@@ -48,6 +48,8 @@ _INPUTS = {
     "provenance": "string",  # JSON
     "doubts": "string",  # why the intervals may not hold, one sentence on each line; null if nothing objects
 }
+_TEXTS = tuple({name for columns in (_VALUES, _INPUTS) for name, kind in columns.items() if kind == "string"})
+_MOST_BYTES, _MOST_TIMES = 2**28, 64  # of a table in memory: 256 MiB, and 64 times its file
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,9 @@ def unpack(content: bytes, name: str, table: str) -> Any:
     try:
         # Without threads: pyarrow's pools may end after the interpreter does, which aborts the process.
         with parquet.ParquetFile(pa.BufferReader(content), pre_buffer=False) as file:
-            read = file.read(use_threads=False)
+            texts = [name for name in file.schema_arrow.names if name in _TEXTS]
+        with parquet.ParquetFile(pa.BufferReader(content), pre_buffer=False, read_dictionary=texts) as file:
+            read = _bounded(file, _MOST_BYTES + _MOST_TIMES * len(content))
     except (pa.ArrowException, OSError, ValueError) as error:
         first = str(error).partition("\n")[0]
         raise GralisError(f"{name} is not a whole Parquet file ({first}).") from error
@@ -148,6 +152,27 @@ def unpack(content: bytes, name: str, table: str) -> Any:
             f"{name} has the schema {version!r}; this gralis reads {', '.join(_READERS)}: update gralis if it is newer."
         )
     return _READERS[version](read, name, table)
+
+
+def _bounded(file: Any, most: int) -> Any:
+    """The table in a file, unless it takes more bytes than that: a small file can stand for billions of cells."""
+    pa, compute = arrow(), arrow("pyarrow.compute")
+    about = file.metadata
+    encoded = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    needed = max(encoded, 8 * about.num_rows * about.num_columns)
+    if needed <= most:
+        read = file.read(use_threads=False)
+        texts = [name for name in read.schema.names if pa.types.is_dictionary(read.schema.field(name).type)]
+        for chunk in (chunk for name in texts for chunk in read[name].chunks):
+            lengths = compute.binary_length(chunk.dictionary)
+            needed += compute.sum(lengths.take(chunk.indices)).as_py() or 0
+    if needed > most:
+        raise ValueError(f"it stands for {needed / 2**20:.0f} MiB, more than the {most / 2**20:.0f} MiB of such a file")
+    for name in texts:  # one value for all equal cells until here
+        place = read.schema.get_field_index(name)
+        column = read[name]
+        read = read.set_column(place, read.schema.field(name).with_type(pa.string()), column.cast(pa.string()))
+    return read
 
 
 def _read_2(read: Any, name: str, table: str) -> Any:

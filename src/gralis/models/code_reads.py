@@ -110,14 +110,15 @@ def _roots(instructions: list[dis.Instruction], place: int, below: int, seen: fr
     """The names that were read to make what lies so far below the top of the stack; None if that is not certain."""
     if place > 1 and instructions[place - 1].opname == instructions[place - 2].opname == "SWAP":  # a[b] += c
         place, below = place - 2, 2
-    start, height = place, 0  # counted from the top of the stack before this place
+    start, stop, height = place, None, 0  # counted from the top of the stack before this place
     while height > -1 - below:
+        stop = start if stop is None and height == -below else stop  # the value is made, and nothing lies on it
         start -= 1
         if start < 0 or instructions[start + 1].is_jump_target or instructions[start].opname in _UNCERTAIN:
             return None
         height -= dis.stack_effect(instructions[start].opcode, instructions[start].arg)
-    used = instructions[start:place]
-    if below == 0 and used[-1].opname.startswith(_NEW):
+    used = instructions[start:stop]
+    if used[-1].opname.startswith(_NEW):
         return set()
     found = _loaded(used)
     for local in {step.argval for step in used if step.opname.startswith("LOAD_FAST")} - seen:

@@ -202,7 +202,9 @@ class _Walk:
             if not _is_written(name, member, written, caches)
         ]
         plain = [(name, member) for name, member in found if inspect.isfunction(member) or not name.startswith("__")]
+        called = set(self._called)
         self._parts("class", plain, depth)
+        self._called = called  # what methods call counts only if they are called
 
     def _module(self, module: nn.Module, depth: int) -> None:
         self._class(type(module), depth)

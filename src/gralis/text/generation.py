@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gralis.checks import as_path, one_of
+from gralis.checks import as_path, one_of, printable
 from gralis.errors import GralisError, bad
 from gralis.files.archive import from_bytes, to_bytes
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
-from gralis.storage.container import write_text, write_whole
+from gralis.storage.container import write_text
+from gralis.storage.packed import BROKEN, read_parts, write_parts
 from gralis.text.closer_look import require_model
 from gralis.text.explained_answer import ExplainedAnswer
 from gralis.text.prompt import Prompt
@@ -26,20 +26,6 @@ __all__ = ["Deeper", "Generation", "is_saved", "load"]
 
 #: Splits a feature of a generation: (the generation, feature, into, budget).
 Deeper = Callable[["Generation", int | str, str | Sequence[object] | None, int | None], "Generation"]
-
-_TEXTS = ("text", "answer", "score")
-_BROKEN = (
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-    RuntimeError,
-    LookupError,
-    TypeError,
-    ValueError,
-    NotImplementedError,
-)
-_LEAST_BYTES = 64 * 2**20  # that any file may take
-_MOST_TIMES = 100  # its own size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,14 +203,8 @@ class Generation(ExplainedAnswer):
             "answer": self.answer,
             "score": self.score,
         }
-
-        def produce(target: Path) -> None:
-            with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr("generation.json", json.dumps(about))
-                for number, explanation in enumerate([self.total, *self.each]):
-                    archive.writestr(f"{number}.gralis", to_bytes(explanation))
-
-        return write_whole(path, produce)
+        parts = {f"{number}.gralis": to_bytes(each) for number, each in enumerate([self.total, *self.each])}
+        return write_parts(path, {"generation.json": json.dumps(about).encode(), **parts})
 
     def _repr_html_(self) -> str:
         from gralis.text.generation_page import snippet
@@ -245,6 +225,8 @@ class Generation(ExplainedAnswer):
 def is_saved(path: str | Path) -> bool:
     """Whether a file is one that `Generation.save` wrote, by the names of its parts."""
     try:
+        if not Path(path).is_file():  # a pipe would never end
+            return False
         with zipfile.ZipFile(path) as archive:
             return "generation.json" in archive.namelist()
     except (OSError, zipfile.BadZipFile):
@@ -264,24 +246,35 @@ def load(path: str | Path) -> Generation:
     Generation
     """
     path = as_path(path, "text.load")
+    allowed = "a file that Generation.save wrote"
+    if not path.is_file():  # a pipe would never end
+        raise bad("path", "text.load", allowed, f"{path} (there is no such file)")
     try:
-        with zipfile.ZipFile(path) as archive:
-            _require_small(archive, path)
-            about = json.loads(archive.read("generation.json"))
-            explanations = [from_bytes(archive.read(f"{number}.gralis")) for number in range(len(about["tokens"]) + 1)]
-        tokens, text, answer, score = tuple(map(str, about["tokens"])), *(str(about[n]) for n in _TEXTS)
-        spans = [Span(int(a), int(b), str(name)) for a, b, name in about["spans"]]
-        if any(e.n_features != len(spans) for e in explanations):
-            raise ValueError("its parts have other features")
-    except _BROKEN as error:
-        reason = "there is no such file" if isinstance(error, FileNotFoundError) else error
+        parts = read_parts(path)
+        about = _whole(json.loads(parts["generation.json"]))
+        explanations = [from_bytes(parts[f"{number}.gralis"]) for number in range(len(about["tokens"]) + 1)]
+        spans = [Span(start, stop, printable(name)) for start, stop, name in about["spans"]]
+        if any(each.n_features != len(spans) for each in explanations):
+            raise ValueError("its explanations have another number of features than its prompt has spans")
+    except (*BROKEN, LookupError, RecursionError, TypeError) as error:
         advice = "A file of Explanation.save is read by gralis.load."
-        raise bad("path", "text.load", "a file that Generation.save wrote", f"{path} ({reason})", advice) from None
-    return Generation.of(explanations, tokens, text, spans, answer, score)
+        raise bad("path", "text.load", allowed, f"{path} ({error})", advice) from error
+    score = printable(about["score"])
+    return Generation.of(explanations, about["tokens"], about["text"], spans, about["answer"], score)
 
 
-def _require_small(archive: zipfile.ZipFile, path: Path) -> None:
-    """A small file must not become a large one: its parts are compressed."""
-    whole = sum(part.file_size for part in archive.infolist())
-    if whole > max(_LEAST_BYTES, _MOST_TIMES * path.stat().st_size):
-        raise ValueError(f"its parts would take {whole} bytes")
+def _whole(about: Any) -> dict[str, Any]:
+    """What a file says beside the numbers, if it can be that: a file from a stranger may hold anything."""
+    for name in ("text", "answer", "score"):
+        if not isinstance(about[name], str):
+            raise ValueError(f"{name} is no text")
+    if not isinstance(about["tokens"], list) or not all(isinstance(token, str) for token in about["tokens"]):
+        raise ValueError("its tokens are no texts")
+    if not about["tokens"]:
+        raise ValueError("it has no tokens")
+    for start, stop, name in about["spans"]:
+        if type(start) is not int or type(stop) is not int or not isinstance(name, str):
+            raise ValueError("a span is not two numbers and a name")
+        if not 0 <= start <= stop <= len(about["text"]):
+            raise ValueError(f"the span {start} to {stop} lies outside the prompt")
+    return dict(about)

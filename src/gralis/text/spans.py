@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gralis.checks import is_whole, one_of, whole
+from gralis.checks import is_whole, one_of, printable, whole
 from gralis.errors import GralisError, bad
 from gralis.features.sequences import distinct_names
 
@@ -167,8 +167,8 @@ def checked_spans(
 
 
 def visible(token: str) -> str:
-    """A token that can be seen: line breaks, tabs and blanks have signs."""
-    return token.strip(" ").replace("\n", "⏎").replace("\t", "⇥") or "␣"
+    """A token that can be seen: line breaks, tabs and blanks have signs, and control characters are written out."""
+    return printable(token.strip(" ").replace("\n", "⏎").replace("\t", "⇥")) or "␣"
 
 
 def _pair(where: object) -> Sequence[object]:
