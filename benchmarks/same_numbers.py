@@ -191,6 +191,20 @@ def values_enumerated() -> Numbers:
 
 
 @setting
+def random_orders() -> Numbers:
+    plan = gralis.plans.values(orders=True)
+    return everything(gralis.explain(network(12, 1, torch.nn.ReLU), point(12), plan=plan, budget=400))
+
+
+@setting
+def random_orders_from_several_baselines() -> Numbers:
+    rows, plan = torch.stack([point(9, seed) for seed in range(3, 6)]), gralis.plans.values(orders=True)
+    model = gralis.models.blackbox(lambda z: np.tanh(z.sum(1)) + z[:, 0] * z[:, 1] * z[:, 2])
+    options = {"baseline": gralis.baselines.sample(rows, 3), "plan": plan, "budget": 300}
+    return everything(gralis.explain(model, point(9).numpy(), **options).extend(100))
+
+
+@setting
 def several_baselines() -> Numbers:
     rows = torch.stack([point(9, seed) for seed in range(3, 7)])
     baseline = gralis.baselines.sample(rows, 4)
@@ -255,7 +269,11 @@ def extended() -> Numbers:
 @setting
 def folded() -> Numbers:
     model = torch.nn.Sequential(torch.nn.Flatten(), network(3072, 2, torch.nn.Tanh)).eval()
-    e = gralis.explain(model, photo().double(), target=1, kernel=[Gaussian(0.75), Uniform()], budget=3000)
+    options: dict[str, Any] = {
+        "kernel": [Gaussian(0.75), Uniform()],
+        "batch_size": 64,
+    }  # sums depend on batches
+    e = gralis.explain(model, photo().double(), target=1, budget=3000, **options)
     longer = e.extend(480)
     return {
         "values": e.values, "stderr": e.stderr, "uniform": e.with_kernel(Uniform()).values,

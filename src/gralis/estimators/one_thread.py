@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 __all__ = ["one_thread"]
 
@@ -21,11 +21,17 @@ def one_thread() -> Iterator[None]:
 
     The number of threads is then what it was before.
     """
-    with _libraries().limit(limits=1, user_api="blas"):
+    several = [(library, library.num_threads) for library in _libraries() if library.num_threads > 1]
+    try:
+        for library, _ in several:
+            library.set_num_threads(1)
         yield
+    finally:
+        for library, n_threads in several:
+            library.set_num_threads(n_threads)
 
 
 @cache
-def _libraries() -> ThreadpoolController:
-    """The libraries that this process has loaded."""
-    return ThreadpoolController()
+def _libraries() -> list[LibController]:
+    """The libraries of linear algebra that this process has loaded."""
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

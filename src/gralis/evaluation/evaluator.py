@@ -164,6 +164,8 @@ class Evaluator:
 
     def gradients(self, request: RayRequest) -> list[Array]:
         """The gradients at the points of a request, of every question (n_points, n_features)."""
+        if not request.nodes.size:
+            return [np.empty((0, self.problem.n_features))] * self.n_questions
         return self._gathered(request.n_points, self.gradient_batches(request))
 
     def again(self, ledger: Ledger, order: NDArray[np.int64]) -> tuple[Ledger, ...]:
@@ -241,12 +243,15 @@ class Evaluator:
     def _values_anew(self, masks: Masks, baseline: NDArray[np.int64]) -> Array:
         """v(T) of every row, (n_questions, n_rows), with one forward for each coalition but that of all features."""
         everyone = masks.all(1)
+        others = np.flatnonzero(~everyone)
         values = np.empty((self.n_questions, len(masks)))
-        pair = self.questions.pairs(baseline[~everyone])
-        points = CoalitionPoints(self._points, pair, np.tile(masks[~everyone], (self.questions.n_inputs, 1)))
-        values[:, ~everyone] = self.questions.by_question(self._calls.values(points) - self._f_baseline[pair])
-        if everyone.any():
-            values[:, everyone] = self.values(masks[everyone], baseline[everyone])
+        pair = self.questions.pairs(baseline[others])
+        points = CoalitionPoints(self._points, pair, np.tile(masks[others], (self.questions.n_inputs, 1)))
+        values[:, others] = self.questions.by_question(self._calls.values(points) - self._f_baseline[pair])
+        if len(others) < len(masks):
+            starts = np.arange(self.questions.n_baselines)
+            whole = self.values(np.ones((len(starts), masks.shape[1]), dtype=bool), starts)
+            values[:, everyone] = whole[:, baseline[everyone]]
         return values
 
     def values_along(self, masks: Masks, baseline: int, nodes: Array) -> Array:

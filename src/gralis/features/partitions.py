@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from gralis.errors import bad
 from gralis.features.coordinate_names import CoordinateNames, checked_names
 from gralis.features.features import Features
 from gralis.features.labels import (
+    Labels,
     as_labels,
     count_features,
     fit,
@@ -25,6 +27,8 @@ from gralis.features.labels import (
 from gralis.features.members import by_members
 
 __all__ = ["channels", "columns", "coordinates", "groups", "one_per_coordinate"]
+
+_MOST_SHARED = 2**12  # coordinates of features that are made once for all inputs of the same shape
 
 
 def coordinates(shape_or_x: object, names: Sequence[str] | None = None) -> Features:
@@ -181,6 +185,18 @@ def channels(shape: object, axis: int = 0, names: Sequence[str] | None = None) -
 def one_per_coordinate(shapes: tuple[Shape, ...], names: Sequence[str] | None, keys: Sequence[str] | None) -> Features:
     """Each coordinate of leaves of these shapes is a feature; `keys` are the names of the leaves."""
     prefixes = tuple(keys or (("x",) if len(shapes) == 1 else (f"x{i}" for i in range(len(shapes)))))
+    if names is None and sum(map(math.prod, shapes)) <= _MOST_SHARED:
+        return _coordinates_of(shapes, prefixes)
+    return Features(_numbered(shapes), CoordinateNames(prefixes, shapes) if names is None else names, "coordinates")
+
+
+@lru_cache(maxsize=64)
+def _coordinates_of(shapes: tuple[Shape, ...], prefixes: tuple[str, ...]) -> Features:
+    """The features of all inputs of these shapes: many rows of a table share one value."""
+    return Features(_numbered(shapes), CoordinateNames(prefixes, shapes), "coordinates")
+
+
+def _numbered(shapes: tuple[Shape, ...]) -> tuple[Labels, ...]:
+    """0, 1, 2, ... in C order, leaf after leaf."""
     ends = np.cumsum([math.prod(shape) for shape in shapes])
-    labels = tuple(np.arange(e - math.prod(s), e).reshape(s) for e, s in zip(ends, shapes, strict=True))
-    return Features(labels, CoordinateNames(prefixes, shapes) if names is None else names, "coordinates")
+    return tuple(np.arange(e - math.prod(s), e).reshape(s) for e, s in zip(ends, shapes, strict=True))

@@ -63,12 +63,13 @@ def cut_pictures(leaves: Sequence[Tensor], keys: Sequence[str] | None) -> tuple[
     tuple of Features and tuple of str, or None
         None if no array is a picture.
     """
+    cuts = [_axes_of(leaf) for leaf in leaves]
+    if not any(cuts):
+        return None
     named = keys or (["x"] if len(leaves) == 1 else [f"x{i}" for i in range(len(leaves))])
     parts, sentences = [], []
-    for leaf, key in zip(leaves, named, strict=True):
+    for leaf, key, axes in zip(leaves, named, cuts, strict=True):
         shape = tuple(leaf.shape)
-        readable = leaf.dtype in _READABLE and bool(torch.isfinite(leaf).all())
-        axes = picture_axes(shape) if readable else None
         if axes is None:
             parts.append(one_per_coordinate((shape,), None, [key]))
             continue
@@ -79,7 +80,13 @@ def cut_pictures(leaves: Sequence[Tensor], keys: Sequence[str] | None) -> tuple[
             f"{key} is {what} of shape {shape}, so it was cut into {regions.n_features} {how}; choose others with "
             f"features=, or features='pixels' for each number by itself"
         )
-    return (compose(parts, named), tuple(sentences)) if sentences else None
+    return compose(parts, named), tuple(sentences)
+
+
+def _axes_of(leaf: Tensor) -> tuple[int, ...] | None:
+    """The spatial axes of an array of x; None if it is no picture, or holds what a picture does not."""
+    axes = picture_axes(tuple(leaf.shape))
+    return axes if axes and leaf.dtype in _READABLE and bool(torch.isfinite(leaf).all()) else None
 
 
 def _regions(leaf: Tensor, shape: Shape, axes: tuple[int, ...]) -> tuple[Features, str]:

@@ -36,6 +36,8 @@ def jumping_by_type(features: Features, whole: Sequence[NDArray[np.bool_]]) -> F
     >>> jumping_by_type(columns(["age", "city"]), [np.array([False, True])]).discrete.tolist()
     [False, True]
     """
+    if not features.chosen and not any(by_type.any() for by_type in whole):
+        return features
     owners = [labels[by_type] for labels, by_type in zip(features.labels, whole, strict=True)]
     chosen = features.meta.get("chosen_arrays")
     if chosen is None and features.chosen:

@@ -15,7 +15,7 @@ from gralis.models.jax_function import jax_model as jax
 from gralis.models.keras_model import keras_model as keras
 from gralis.models.numpy_function import function
 from gralis.models.onnx_session import onnx_model as onnx
-from gralis.models.protocol import Model, OutputModel, Points
+from gralis.models.protocol import Model, OutputModel, Points, is_model, is_output_model
 from gralis.models.torch_module import torch_model as torch
 from gralis.targets import Target
 from gralis.targets import check as _check
@@ -106,9 +106,9 @@ def adapt(
             break
     if is_estimator(model):
         model, target = estimator(model, target), None
-    if isinstance(model, OutputModel) and model.target is None and target is not None:
+    if is_output_model(model) and model.target is None and target is not None:
         model, target = model.with_target(_check(target)), None
-    if isinstance(model, Model) and not isinstance(model, type):
+    if is_model(model) and not isinstance(model, type):
         for parameter, value in (("target", target), ("device", device), ("dtype", dtype)):
             if value is not None:
                 raise GralisError(

@@ -18,7 +18,7 @@ from gralis.models.failures import kind, report_failure
 from gralis.models.fingerprint import of_object
 from gralis.models.numpy_function import numpy_points
 from gralis.models.points import leaves
-from gralis.models.protocol import Model, Points
+from gralis.models.protocol import Points, is_model
 from gralis.tables import TableCoding
 from gralis.tables.rows import is_frame, pandas
 from gralis.targets import Readout, Target, check, describe, select
@@ -38,7 +38,7 @@ def is_estimator(model: object) -> bool:
     >>> is_estimator(LinearRegression()), is_estimator(nn.Linear(2, 1)), is_estimator(len)
     (True, False, False)
     """
-    if isinstance(model, nn.Module | type | Model):
+    if isinstance(model, nn.Module | type) or is_model(model):
         return False
     return any(callable(getattr(model, name, None)) for name in _METHODS) and not _is_network(model)
 

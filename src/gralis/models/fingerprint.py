@@ -12,7 +12,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from gralis.models.failures import full_name
 
 __all__ = ["bytes_of", "of_function", "of_module", "of_object"]
 
+_WRITES = dis.opmap["STORE_DEREF"]
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -117,13 +118,20 @@ def _code(fn: object) -> Iterator[bytes]:
 
 def _constants(fn: FunctionType) -> dict[str, object]:
     """The variables that the function closes over and does not write; lists, dicts and sets may be caches."""
-    written = {step.argval for step in dis.get_instructions(fn) if step.opname == "STORE_DEREF"}
+    written = _written(fn.__code__)
     constants = {}
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         with suppress(ValueError):  # not yet assigned
             if name not in written and not isinstance(cell.cell_contents, list | dict | set):
                 constants[name] = cell.cell_contents
     return constants
+
+
+def _written(code: CodeType) -> set[object]:
+    """The names of the variables of outer functions, or for inner functions, that the code writes."""
+    if _WRITES not in code.co_code[::2]:  # every other byte says what is done; to read all of it takes much longer
+        return set()
+    return {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_DEREF"}
 
 
 def compiled(code: Any) -> Iterator[bytes]:

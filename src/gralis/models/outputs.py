@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gralis.errors import GralisError
-from gralis.models.protocol import Model, OutputModel, Points, session_of
+from gralis.models.protocol import Model, OutputModel, Points, is_output_model, session_of
 from gralis.targets import OnTensors, Target, select
 from gralis.targets.outputs import logits_of
 
@@ -106,7 +106,7 @@ def _logits(model: Model, points: Points) -> Tensor | None:
 
 def with_outputs(model: Model) -> OutputModel:
     """The model itself, if its target can be chosen; otherwise an error."""
-    if not isinstance(model, OutputModel):
+    if not is_output_model(model):
         raise GralisError(
             f"Several targets need a model that reads them off its outputs; a {type(model).__name__} returns a single "
             f"number per row, so explain it once per target."

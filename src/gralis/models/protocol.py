@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Protocol, Self, TypeAlias, TypeGuard, runtime_checkable
 
 from torch import Tensor
 
 from gralis.targets import Target
 
-__all__ = ["Model", "OutputModel", "Points", "session_of"]
+__all__ = ["Model", "OutputModel", "Points", "is_model", "is_output_model", "session_of"]
 
 #: A batch of inputs: one tensor (rows, *x.shape), or a tuple or dict of them if x is one.
 Points: TypeAlias = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
@@ -67,6 +67,16 @@ class OutputModel(Model, Protocol):
 
     def values_and_gradients(self, points: Points, targets: Sequence[Target]) -> tuple[list[Tensor], list[Points]]:
         """F and dF/dpoint of every target: one forward, and one backward for each."""
+
+
+def is_model(value: object) -> TypeGuard[Model]:
+    """isinstance(value, Model), at once for the adapters: Python looks for every method of a protocol each time."""
+    return OutputModel in type(value).__mro__ or isinstance(value, Model)
+
+
+def is_output_model(value: object) -> TypeGuard[OutputModel]:
+    """isinstance(value, OutputModel), at once for the adapters."""
+    return OutputModel in type(value).__mro__ or isinstance(value, OutputModel)
 
 
 def session_of(model: Model) -> AbstractContextManager[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -155,6 +155,10 @@ class Schedule(ABC):
     @abstractmethod
     def replicate(self, index: int) -> RayRequest:
         """The rays of one replicate."""
+
+    def replicates(self, indices: Sequence[int]) -> RayRequest:
+        """The rays of several replicates, one after the other."""
+        return RayRequest.stack([self.replicate(index) for index in indices])
 
     def census(self) -> RayRequest | None:
         """Coalitions that are certain to be evaluated, and whose rays follow from their values alone."""

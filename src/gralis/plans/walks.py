@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.estimators import ORDERS
 from gralis.laws.law import systematic_counts
@@ -29,15 +31,26 @@ class WalksSchedule(Schedule):
     remembers = False  # two orders hardly ever meet in a coalition, and looking for it costs more than a quick model
 
     def replicate(self, index: int) -> RayRequest:
-        task, rng = self.task, self.task.rng(index)
-        drawn = rng.permuted(np.tile(np.arange(task.n_features), (self.n_pairs, 1)), axis=1)
-        orders = np.stack([drawn, drawn[:, ::-1]], axis=1).reshape(-1, task.n_features)
+        return self.replicates([index])
+
+    def replicates(self, indices: Sequence[int]) -> RayRequest:
+        n, shares = self.task.n_features, self.task.baseline_weights
+        parts = [self._drawn(index) for index in indices]
+        drawn, baseline = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        orders = np.stack([drawn, drawn[:, ::-1]], axis=1).reshape(-1, n)
         masks, owner = prefixes(orders)
-        shares = task.baseline_weights
-        counts = systematic_counts(rng, self.n_pairs * shares) if len(shares) > 1 else np.array([self.n_pairs])
-        baseline = np.repeat(rng.permutation(np.repeat(np.arange(len(shares)), counts)), 2 * task.n_features)
-        rate = np.tile(prefix_log_rate(masks[: task.n_features], len(orders)), len(orders)) + np.log(shares[baseline])
-        return RayRequest.of(masks, rate, index, baseline=baseline, owner=owner)
+        replicate, baseline = np.repeat(indices, self.rays_per_replicate), np.repeat(baseline, 2 * n)
+        rate = np.tile(prefix_log_rate(masks[:n], 2 * self.n_pairs), len(orders)) + np.log(shares[baseline])
+        return RayRequest.of(masks, rate, replicate, baseline=baseline, owner=owner)
+
+    def _drawn(self, index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first order of every pair of a replicate, (n_pairs, n_features), and the baseline of the pair."""
+        rng, shares = self.task.rng(index), self.task.baseline_weights
+        drawn = rng.permuted(np.tile(np.arange(self.task.n_features), (self.n_pairs, 1)), axis=1)
+        if len(shares) == 1:
+            return drawn, np.zeros(self.n_pairs, dtype=np.int64)
+        counts = systematic_counts(rng, self.n_pairs * shares)
+        return drawn, rng.permutation(np.repeat(np.arange(len(shares)), counts))
 
     def census(self) -> RayRequest:
         """All features together with every baseline, known from F(x) and F(x') without another forward."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,13 +72,17 @@ class RayRequest:
         """The number of points at which a gradient is taken."""
         return len(self.ray)
 
-    @property
+    @cached_property
     def ray(self) -> NDArray[np.int64]:
         """The ray of every point, (n_points,)."""
+        if not self.nodes.size:
+            return np.empty(0, dtype=np.int64)
         return np.repeat(np.arange(self.n_rays), np.isfinite(self.nodes).sum(1))
 
     def by_point(self, name: str) -> Array:
         """`nodes`, `places`, `stretch` or `weights` of every point, (n_points,), ray after ray."""
+        if not self.nodes.size:
+            return np.empty(0)
         return np.asarray(getattr(self, name)[np.isfinite(self.nodes)], dtype=np.float64)
 
     @staticmethod
@@ -119,9 +124,9 @@ class RayRequest:
         return RayRequest(
             masks,
             np.asarray(log_rate, dtype=np.float64),
-            np.broadcast_to(np.asarray(replicate, dtype=np.int64), (n,)),
-            np.broadcast_to(np.asarray(baseline, dtype=np.int64), (n,)),
-            np.broadcast_to(np.asarray(owner, dtype=np.int64), (n,)),
+            _column(replicate, n),
+            _column(baseline, n),
+            _column(owner, n),
             np.full(n, EVERY_ORDER),
             nodes,
             density.cumulative(nodes) if nodes.size else nodes,
@@ -136,4 +141,11 @@ class RayRequest:
     @staticmethod
     def stack(requests: Sequence[RayRequest]) -> RayRequest:
         """One request with the rays of several, which must have the same number of nodes per ray."""
+        if len(requests) == 1:
+            return requests[0]
         return RayRequest(*(np.concatenate([getattr(r, f.name) for r in requests]) for f in fields(RayRequest)))
+
+
+def _column(number: int | NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """One number for each of n rows, or the numbers themselves."""
+    return np.asarray(number, dtype=np.int64) if np.ndim(number) else np.full(n, number, dtype=np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -50,5 +50,5 @@ def provenance(
         "input_dtype": [str(dtype).removeprefix("torch.") for dtype in problem.input_dtypes],
         "dtype": ", ".join(dict.fromkeys(str(dtype).removeprefix("torch.") for dtype in problem.dtypes)),
         "asked_together": {"inputs": n_inputs, "targets": len(problem.targets)},  # on the same rays
-        **asdict(options),
+        **{field.name: getattr(options, field.name) for field in fields(options)},
     }

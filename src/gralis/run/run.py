@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gralis.certificates.stopping import Looks, reached
+from gralis.certificates.stopping import reached
 from gralis.errors import BudgetError, GralisError
 from gralis.estimators import FOLDED, Estimate, Estimator, estimates
 from gralis.evaluation.clock import Stopwatch, TimeOverError
@@ -174,8 +174,7 @@ class Run(ExpectedRun):
         bar: Bar,
         seconds_before: float = 0.0,
     ) -> Stage:
-        looks, designs = Looks.between(first, schedule.n_replicates), self.designs(schedule, ends, estimator)
-        return Stage(schedule, ends, designs, looks, clock, bar, seconds_before)
+        return Stage(schedule, ends, self.designs(schedule, ends, estimator), first, clock, bar, seconds_before)
 
     def _probe(self, request: RayRequest) -> tuple[Ledger, ...]:
         return self._evaluator.evaluate(self._in_orders(request), values=self.task.with_values)
@@ -188,7 +187,7 @@ class Run(ExpectedRun):
         schedule, options = stage.schedule, self.options
         numbers = range(first, schedule.n_replicates)
         if not self._stepwise and collector.takes_all:
-            collector.add(self._in_orders(RayRequest.stack([schedule.replicate(number) for number in numbers])))
+            collector.add(self._in_orders(schedule.replicates(numbers)))
             return self._explanations(collector.ledgers(), stage)
         for number in numbers:
             if number == ENOUGH:  # from here on there is something to return

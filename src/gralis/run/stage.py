@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from gralis.arrays import Array
 from gralis.certificates.stopping import Looks
@@ -42,8 +43,8 @@ class Stage:
         F at the two ends of the rays.
     designs : tuple of Design
         The design of every input.
-    looks : Looks
-        After how many replicates the run looks at its error.
+    first : int
+        The first replicate of this run; above 0 if it extends another.
     clock : Stopwatch
         The time of this run.
     bar : Bar
@@ -55,7 +56,12 @@ class Stage:
     schedule: Schedule
     ends: Ends
     designs: tuple[Design, ...]
-    looks: Looks
+    first: int
     clock: Stopwatch
     bar: Bar
     seconds_before: float = 0.0
+
+    @cached_property
+    def looks(self) -> Looks:
+        """After how many replicates a run with a tolerance looks at its error."""
+        return Looks.between(self.first, self.schedule.n_replicates)
