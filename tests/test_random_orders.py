@@ -52,6 +52,31 @@ def test_the_values_are_the_mean_over_the_orders_that_were_drawn() -> None:
     np.testing.assert_allclose(found.values, by_definition(threes, X, orders), atol=1e-12)
 
 
+def test_replicates_drawn_together_are_those_drawn_one_by_one() -> None:
+    """A run that may stop draws them one by one, and a replay may ask for any of them."""
+    rows = np.random.default_rng(0).standard_normal((3, N))
+    options = {"baseline": baselines.sample(rows, 3), "plan": ORDERS, "budget": 900}
+    at_once = explain(models.blackbox(threes), X, **options)
+    one_by_one = explain(
+        models.blackbox(threes), X, **options, replicates=at_once.plan["n_replicates"], max_seconds=1e6
+    )
+    assert at_once.plan["n_replicates"] == one_by_one.plan["n_replicates"] > 2
+    for name, column in at_once.ledger.arrays().items():
+        np.testing.assert_array_equal(column, one_by_one.ledger.arrays()[name])
+
+
+def test_the_errors_are_made_when_they_are_read_and_not_before() -> None:
+    found = explain(models.blackbox(threes), X, plan=ORDERS, budget=200)
+    assert "departures" not in vars(found.estimate)
+    again = found.estimate.with_rounding(np.ones(N))
+    assert "departures" not in vars(again)
+    np.testing.assert_array_equal(again.departures, found.estimate.departures)
+    m = len(found.estimate.departures)
+    scatter = found.estimate.departures.T @ found.estimate.departures / (m * (m - 1))
+    np.testing.assert_allclose(np.diag(scatter), found.stderr**2, rtol=1e-12)
+    np.testing.assert_allclose(found.estimate.departures.mean(0), 0.0, atol=1e-12)
+
+
 def test_pairs_of_opposite_orders_know_effects_of_two_features_without_error() -> None:
     found = explain(models.blackbox(pairs_only), X, plan=ORDERS, budget=120)
     truth = X * np.arange(N)

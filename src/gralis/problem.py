@@ -307,6 +307,8 @@ def _floating(leaf: Tensor, jumps: bool) -> Tensor:
 
 def _whole_baselines(baselines: Baselines, types: Sequence[torch.dtype | None]) -> Baselines:
     """The baselines, checked to be values that the leaves of integers and booleans can have."""
+    if not any(types):
+        return baselines
     points = []
     for point, own in zip(baselines.points, types, strict=True):
         if own is not None and (point.double() != point.to(own).double()).any():
@@ -352,8 +354,9 @@ def _tensor(leaf: object) -> Tensor:
 
 
 def _require_finite(leaf: Tensor, name: str) -> None:
-    wrong = ~torch.isfinite(leaf)
-    if wrong.any():
+    finite = torch.isfinite(leaf)
+    if not finite.all():
+        wrong = ~finite
         place = tuple(int(i) for i in torch.nonzero(wrong)[0])
         raise GralisError(
             f"The input {name} is {leaf[place].item()} at index {place if len(place) != 1 else place[0]} "

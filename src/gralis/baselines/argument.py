@@ -136,9 +136,9 @@ def _tensor(points: NDArray[Any], leaf: Leaf, leaf_name: str, as_given: bool) ->
     if points.dtype.kind == "u" and points.dtype.itemsize == 8:  # torch knows no such numbers
         points = points.astype(np.float64)
     tensor = torch.from_numpy(plain(points)).to(device=like.device, dtype=dtype)
-    wrong = torch.argwhere(~torch.isfinite(tensor))
-    if len(wrong):
-        row, *place = wrong[0].tolist()
+    finite = torch.isfinite(tensor)
+    if not finite.all():
+        row, *place = torch.argwhere(~finite)[0].tolist()
         where = f"{leaf_name} at index {tuple(place)}" + (f" of row {row}" if len(points) > 1 else "")
         raise bad("baseline", "explain", "finite", f"{tensor[row][tuple(place)].item()} in {where}")
     return tensor
@@ -146,6 +146,8 @@ def _tensor(points: NDArray[Any], leaf: Leaf, leaf_name: str, as_given: bool) ->
 
 def _name(baseline: object) -> str:
     """How the provenance names the baseline."""
+    if isinstance(baseline, Real):
+        return f"constant {baseline}"
     if isinstance(baseline, str):
         return baseline
     if isinstance(baseline, Recipe | Sample):
@@ -156,4 +158,4 @@ def _name(baseline: object) -> str:
         return ", ".join(f"{key}: {_name(part)}" for key, part in baseline.items())
     if isinstance(baseline, tuple) and not all(isinstance(part, Real) for part in baseline):
         return ", ".join(_name(part) for part in baseline)
-    return f"constant {baseline}" if isinstance(baseline, Real) else "array"
+    return "array"

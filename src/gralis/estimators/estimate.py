@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gralis.arrays import Array
+from gralis.estimators.one_thread import one_thread
 
 LEAST_CARRIERS = 2.0  # with fewer carriers a single ray makes the variance, and that ray was seen
 HEAVY = 1.5  # how much the carriers count: heavy rays make an error small and its value too small at the same time
@@ -112,7 +114,17 @@ class Estimate:
 
     def with_rounding(self, rounding: Array) -> Estimate:
         """The same values, which the arithmetic of the model may have changed by `rounding`."""
-        return replace(self, rounding=rounding if self.rounding is None else self.rounding + rounding)
+        return self._but(rounding=rounding if self.rounding is None else self.rounding + rounding)
+
+    def with_carriers(self, carriers: Array) -> Estimate:
+        """The same values, whose variance is carried by this many rays."""
+        return self._but(carriers=carriers)
+
+    def _but(self, **changes: Array) -> Estimate:
+        """The same estimate with other fields. Departures that nobody has read yet are not made for it."""
+        other = object.__new__(type(self))
+        other.__dict__.update({**self.__dict__, **changes})
+        return other
 
     def combined(self, rows: Array) -> Estimate:
         """Linear combinations of the values, one per row of `rows` (n_combinations, n_features)."""
@@ -164,12 +176,30 @@ class Estimate:
 
         The departures are chosen so that the errors and correlations read from them are those of this covariance.
         """
-        n = len(values)
-        count = max(n + 1, _LEAST_CONTRASTS)
-        variances, directions = np.linalg.eigh(covariance)
-        place = (np.arange(count) + 0.5)[:, None] * np.arange(1, n + 1)
-        contrasts = np.sqrt(2 / count) * np.cos(np.pi / count * place)  # orthonormal columns of mean zero
-        roots = np.sqrt(np.maximum(variances, 0.0) * count * (count - 1))
-        departures = contrasts @ (roots[:, None] * directions.T)
-        departures[:, np.diag(covariance) == 0] = 0.0  # exactly zero, without rounding
-        return Estimate(values, departures, method, carriers=np.full(n, n_rows / 2))
+        normal = object.__new__(_NormalEstimate)
+        normal.__dict__.update(values=values, covariance=covariance, method=method)
+        return normal.with_carriers(np.full(len(values), n_rows / 2))
+
+
+class _NormalEstimate(Estimate):
+    """An estimate with a normal error. Its departures are made when they are first read: its values need none."""
+
+    covariance: Array
+
+    @cached_property
+    def departures(self) -> Array:
+        return _departures(self.covariance)
+
+
+@one_thread()
+def _departures(covariance: Array) -> Array:
+    """max(n + 1, 40) departures with this covariance of their mean, (n_departures, n_features)."""
+    n = len(covariance)
+    count = max(n + 1, _LEAST_CONTRASTS)
+    variances, directions = np.linalg.eigh(covariance)
+    place = (np.arange(count) + 0.5)[:, None] * np.arange(1, n + 1)
+    contrasts = np.sqrt(2 / count) * np.cos(np.pi / count * place)  # orthonormal columns of mean zero
+    roots = np.sqrt(np.maximum(variances, 0.0) * count * (count - 1))
+    departures = contrasts @ (roots[:, None] * directions.T)
+    departures[:, np.diag(covariance) == 0] = 0.0  # exactly zero, without rounding
+    return np.asarray(departures)

@@ -9,7 +9,6 @@ that few pairs carry therefore has room for about six more pairs that depart as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,12 +61,15 @@ def _estimate(ledger: Ledger, design: Design) -> Estimate:
         return Estimate(values, np.zeros((1, n)), _METHOD)
     apart = gained - values
     apart[np.abs(apart) <= _AT_ROUNDING * np.abs(gained).max()] = 0.0
-    seen = np.where(apart.any(0), carriers(apart), 0.0)
+    carrying = carriers(apart)
+    seen = np.where(apart.any(0), carrying, 0.0)
     unseen = moving * np.maximum(0.0, 1 - seen / _ENOUGH) * (_UNSEEN * np.abs(apart).max() / n_pairs) ** 2
-    covariance = apart.T @ apart / (n_pairs * (n_pairs - 1)) + _spread_out(unseen, moving)
+    covariance = apart.T @ apart / (n_pairs * (n_pairs - 1))
+    if unseen.any():
+        covariance += _spread_out(unseen, moving)
     found = Estimate.normal(values, covariance, _METHOD, 0)
     # With d degrees of freedom of its own and 1.5 / carriers, see `Estimate.dof`, the error has those of the pairs.
-    return replace(found, carriers=np.minimum(0.75 * (n_pairs - 1), carriers(apart)))
+    return found.with_carriers(np.minimum(0.75 * (n_pairs - 1), carrying))
 
 
 def _spread_out(variance: Array, moving: NDArray[np.bool_]) -> Array:
@@ -83,15 +85,17 @@ def _gained(ledger: Ledger) -> tuple[Array, NDArray[np.int64]]:
     rows, n = np.flatnonzero(ledger.owner >= 0), ledger.n_features
     value = ledger.value[rows].reshape(-1, n)
     owner = ledger.owner[rows].reshape(-1, n)
-    steps = np.diff(value, axis=1, prepend=0.0)
+    steps = value.copy()
+    steps[:, 1:] -= value[:, :-1]
     gained = np.empty_like(steps)
-    np.put_along_axis(gained, owner, steps, axis=1)
-    return gained.reshape(-1, 2, n).mean(1), ledger.baseline[rows].reshape(-1, 2 * n)[:, 0]
+    gained[np.arange(len(owner))[:, None], owner] = steps
+    return (gained[::2] + gained[1::2]) / 2, ledger.baseline[rows[:: 2 * n]]
 
 
 def _whole(ledger: Ledger, n_baselines: int) -> Array:
     """v of the coalition of all features for every baseline, (n_baselines,)."""
-    rows = np.flatnonzero((ledger.replicate == CENSUS) & ledger.masks.all(1))
+    rows = np.flatnonzero(ledger.replicate == CENSUS)
+    rows = rows[ledger.masks[rows].all(1)]
     whole = np.full(n_baselines, np.nan)
     whole[ledger.baseline[rows]] = ledger.value[rows]
     if np.isnan(whole).any():

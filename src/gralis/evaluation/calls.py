@@ -124,7 +124,7 @@ class ModelCalls:
         """F at every point, (n_points, n_targets): forwards only."""
         values = np.empty((len(points), self.model.n_targets))
         for batch in self._batches(points, self._values, self.forwards):
-            values[batch.part] = np.stack(batch.rows, axis=1)
+            values[batch.part] = np.stack(batch.rows, axis=1) if len(batch.rows) > 1 else batch.rows[0][:, None]
             self.cost.n_forwards += batch.n_points
             self.cost.n_batches += 1
             self.progress(0, batch.n_points)

@@ -91,7 +91,7 @@ class Evaluator:
         """Evaluate F at x_T of these coalitions, or its gradients at these nodes of their rays, and keep nothing."""
         pair = self.questions.pairs(np.zeros(len(masks), dtype=np.int64))
         if node is None:
-            everywhere = np.tile(masks, (self.questions.n_inputs, 1))
+            everywhere = self.questions.at_every_input(masks)
             self._calls.values(CoalitionPoints(self._points, pair, everywhere))
             return
         for _ in self._calls.gradients(RayPoints(self._points, pair, masks, np.arange(len(masks)), node)):
@@ -137,7 +137,7 @@ class Evaluator:
         if ledgers_with_rows:
             first = ledgers_with_rows[0]
             known = np.isfinite(first.value)
-            masks, baseline = np.tile(first.masks[known], (self.questions.n_inputs, 1)), first.baseline[known]
+            masks, baseline = self.questions.at_every_input(first.masks[known]), first.baseline[known]
             values = self.questions.by_row([ledger.value[known] for ledger in ledgers_with_rows])
         self._remember(masks, self.questions.pairs(baseline), values, self.questions.by_row(f_baselines))
 
@@ -246,7 +246,7 @@ class Evaluator:
         others = np.flatnonzero(~everyone)
         values = np.empty((self.n_questions, len(masks)))
         pair = self.questions.pairs(baseline[others])
-        points = CoalitionPoints(self._points, pair, np.tile(masks[others], (self.questions.n_inputs, 1)))
+        points = CoalitionPoints(self._points, pair, self.questions.at_every_input(masks[others]))
         values[:, others] = self.questions.by_question(self._calls.values(points) - self._f_baseline[pair])
         if len(others) < len(masks):
             starts = np.arange(self.questions.n_baselines)
@@ -273,7 +273,7 @@ class Evaluator:
         (n_questions, n_rows); each distinct point is evaluated once. States without a half-way are coalitions. If
         `remember` is False, values are remembered only while there is room.
         """
-        everywhere, pair = np.tile(states, (self.questions.n_inputs, 1)), self.questions.pairs(baseline)
+        everywhere, pair = self.questions.at_every_input(states), self.questions.pairs(baseline)
         keys = self._keys(everywhere, pair)
         fresh = {key: row for row, key in enumerate(keys) if key not in self._values}
         known = self._values

@@ -36,8 +36,8 @@ class PointBuilder:
         self._problem = problem = problems[0]
         self._questions = questions
         self._device = problem.device
-        discrete = torch.from_numpy(problem.features.discrete).to(self._device)
-        self._discrete = discrete if discrete.any() else None
+        discrete = problem.features.discrete
+        self._discrete = torch.from_numpy(discrete.copy()).to(self._device) if discrete.any() else None
         self._channels_last = [layout == "channels_last" and leaf.ndim == 3 for leaf in problem.x]
         self._shapes = [tuple(self._ordered(leaf, k).shape) for k, leaf in enumerate(problem.x)]
         self._x, self._baselines, self._differences, self._labels = [], [], [], []
@@ -45,12 +45,13 @@ class PointBuilder:
             baselines = self._stack([point for each in problems for point in each.baselines.points[k]], k)
             x = self._stack([each.x[k] for each in problems], k)
             # The difference is taken in float64: x - x' of nearly equal numbers must not lose its leading digits.
-            differences = x.double().repeat_interleave(questions.n_baselines, 0) - baselines.double()
+            own_x = x if questions.n_baselines == 1 else x.repeat_interleave(questions.n_baselines, 0)
+            differences = own_x.double() - baselines.double()
             self._differences.append(differences.to(dtype))
             self._x.append(x.to(dtype))
             self._baselines.append(baselines.to(dtype))
             self._labels.append(self._label([each.features.labels[k] for each in problems], k))
-            if not all(torch.isfinite(part[-1]).all() for part in (self._differences, self._x, self._baselines)):
+            if not torch.isfinite(torch.cat([self._differences[-1], self._x[-1], self._baselines[-1]])).all():
                 narrow = str(dtype).removeprefix("torch.")
                 raise GralisError(f"x, the baseline or their difference does not fit into {narrow}; rescale the input.")
 
@@ -63,11 +64,13 @@ class PointBuilder:
 
         None means that every coordinate is one feature.
         """
+        n = self._problem.n_features
         distinct = labels[:1] if all(other is labels[0] for other in labels) else labels
+        if len(distinct) == 1 and labels[0].shape == (n,) and (labels[0] == np.arange(n)).all():
+            return None
         stacked = self._stack([torch.from_numpy(np.array(each)) for each in distinct], k)
         if len(stacked) > 1 and bool((stacked == stacked[:1]).all()):
             stacked = stacked[:1]
-        n = self._problem.n_features
         identity = stacked.shape == (1, n) and bool((stacked[0] == torch.arange(n, device=stacked.device)).all())
         return None if identity else stacked
 
@@ -76,7 +79,8 @@ class PointBuilder:
         return leaf.movedim(0, -1).contiguous() if self._channels_last[k] else leaf.contiguous()
 
     def _on_device(self, *arrays: NDArray[np.generic]) -> list[Tensor]:
-        return [torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self._device) for array in arrays]
+        tensors = [torch.from_numpy(a if a.flags.carray else np.require(a, requirements=["C", "W"])) for a in arrays]
+        return tensors if self._device.type == "cpu" else [tensor.to(self._device) for tensor in tensors]
 
     def on_rays(self, masks: Masks, nodes: Array, pair: NDArray[np.int64]) -> Points:
         """x' + a (x_T - x') for each row of masks (rows, n_features), nodes (rows,), pair (rows,)."""

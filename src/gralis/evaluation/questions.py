@@ -13,6 +13,7 @@ from torch import Tensor
 from gralis.arrays import Array
 
 Numbers = TypeVar("Numbers", int, NDArray[np.int64], Tensor)
+Rows = TypeVar("Rows", NDArray[np.bool_], NDArray[np.uint8])
 
 __all__ = ["Questions"]
 
@@ -59,7 +60,13 @@ class Questions:
 
     def pairs(self, baseline: NDArray[np.int64]) -> NDArray[np.int64]:
         """The pairs of rows with these baselines, at every input."""
+        if self.n_inputs == 1:
+            return baseline
         return np.concatenate([baseline + k * self.n_baselines for k in range(self.n_inputs)])
+
+    def at_every_input(self, rows: Rows) -> Rows:
+        """The same rows for every input, (n_inputs * n_rows, ...)."""
+        return rows if self.n_inputs == 1 else np.concatenate([rows] * self.n_inputs)
 
     def by_question(self, values: Array) -> Array:
         """(n_inputs * n_rows, n_targets) -> (n_questions, n_rows)."""

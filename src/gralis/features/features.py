@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,11 +84,12 @@ class Features:
         """The number of coordinates of every feature, over all leaves: (n_features,)."""
         return np.bincount(flat(self.labels))
 
-    @property
+    @cached_property
     def discrete(self) -> NDArray[np.bool_]:
-        """Which features jump from x' to x instead of moving along the ray, (n_features,)."""
+        """Which features jump from x' to x instead of moving along the ray, (n_features,), read-only."""
         jumps = np.zeros(self.n_features, dtype=bool)
         jumps[self.meta.get("discrete", [])] = True  # type: ignore[call-overload]
+        jumps.flags.writeable = False
         return jumps
 
     @property
@@ -197,6 +199,10 @@ class Features:
 
     def fingerprint(self) -> str:
         """sha256 of the shapes and labels; names, kind and meta do not count."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         digest = hashlib.sha256(repr(self.shapes).encode())
         for leaf in self.labels:
             digest.update(np.ascontiguousarray(leaf, dtype="<i8").tobytes())

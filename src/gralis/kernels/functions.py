@@ -10,6 +10,7 @@ import numpy as np
 from gralis.arrays import Array, Masks
 from gralis.checks import function
 from gralis.errors import GralisError, bad
+from gralis.kernels.gaussian import Gaussian, Uniform
 from gralis.kernels.kernel import Kernel
 from gralis.laws import Law, SizeLaw, TableLaw
 from gralis.laws.table import MOST_FEATURES
@@ -136,6 +137,8 @@ def as_kernel(kernel: object) -> Kernel:
     >>> as_kernel(Uniform())
     Uniform()
     """
+    if isinstance(kernel, Gaussian | Uniform):  # at once: Python looks for every method of a protocol each time
+        return kernel
     if isinstance(kernel, Kernel) and not isinstance(kernel, type):
         return kernel
     if callable(kernel) and not isinstance(kernel, type):

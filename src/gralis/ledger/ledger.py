@@ -209,7 +209,7 @@ class Ledger:
         if len(parts) == 1:
             return parts[0]
         shift = np.cumsum([0] + [part.n_rays for part in parts[:-1]])
-        columns = {f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Ledger)}
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
         columns["ray"] = np.concatenate([part.ray + s for part, s in zip(parts, shift, strict=True)])
         return Ledger(**columns)
 
@@ -270,3 +270,6 @@ class Ledger:
             ):
                 raise ValueError(f"{name} holds a number out of range")
         return self
+
+
+_COLUMNS = tuple(field.name for field in fields(Ledger))

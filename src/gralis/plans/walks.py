@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.arrays import Array
 from gralis.estimators import ORDERS
 from gralis.laws.law import systematic_counts
 from gralis.plans.permutation_plan import prefix_log_rate, prefixes
@@ -40,7 +42,7 @@ class WalksSchedule(Schedule):
         orders = np.stack([drawn, drawn[:, ::-1]], axis=1).reshape(-1, n)
         masks, owner = prefixes(orders)
         replicate, baseline = np.repeat(indices, self.rays_per_replicate), np.repeat(baseline, 2 * n)
-        rate = np.tile(prefix_log_rate(masks[:n], 2 * self.n_pairs), len(orders)) + np.log(shares[baseline])
+        rate = np.tile(_log_rate(n, 2 * self.n_pairs), len(orders)) + np.log(shares)[baseline]
         return RayRequest.of(masks, rate, replicate, baseline=baseline, owner=owner)
 
     def _drawn(self, index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -80,3 +82,9 @@ def settled_walks(task: PlanningTask) -> WalksSchedule:
     if not task.replicates:  # as many replicates of this size as there are pairs for
         replicates = n_pairs // each
     return WalksSchedule(task, None, replicates, 2 * n * each, n_pairs=each)
+
+
+@lru_cache(maxsize=64)
+def _log_rate(n: int, n_orders: int) -> Array:
+    """`prefix_log_rate` of the prefixes of one order, which is that of all orders of n features, (n,)."""
+    return prefix_log_rate(np.tri(n, dtype=bool), n_orders)

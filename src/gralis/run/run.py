@@ -180,6 +180,8 @@ class Run(ExpectedRun):
         return self._evaluator.evaluate(self._in_orders(request), values=self.task.with_values)
 
     def _in_orders(self, request: RayRequest) -> RayRequest:
+        if not self.problem.features.discrete.any():
+            return request
         return request.in_orders(self.orders(request.replicate))
 
     def _collected(self, collector: KeptRows | SummedRows, stage: Stage, first: int) -> tuple[Explanation, ...]:
