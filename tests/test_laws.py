@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from gralis import Gaussian, SizeKernel, Uniform
 from gralis.kernels import Kernel, as_kernel
 from gralis.laws import Law, ProductLaw, TableLaw, all_masks
-from gralis.laws.product import _draw_decreasing
+from gralis.laws.decreasing import Steps, draw_decreasing
 from reference import Kernel as ReferenceKernel
 from reference import (
     coalitions,
@@ -347,7 +347,7 @@ def test_arrival_times_are_exact_even_from_coarse_cells(tilt: float) -> None:
     rng, n = np.random.default_rng(6), 4000
     cells = np.array([0.0, 0.2, 0.6, 1.0])
     power = 1 / (1 - tilt)
-    u = _draw_decreasing(rng, lambda u: -3 * u, cells, -3 * cells[:-1] ** power, rng.random(n), tilt)
+    u = draw_decreasing(rng, lambda u: -3 * u, Steps.of(cells, -3 * cells[:-1] ** power), rng.random(n), tilt)
     grid = np.linspace(0, 1, 20_001) ** power  # even in s = u^(1 - tilt), where the density is exp(-3 u) alone
     cumulative = np.concatenate([[0.0], np.cumsum(np.exp(-3 * (grid[1:] + grid[:-1]) / 2))])
     expected = np.interp(np.sort(u), grid, cumulative / cumulative[-1])

@@ -66,11 +66,10 @@ class EnumeratedRays(WeightedRays):
 
 def per_replicate(ledger: Ledger, rows: Array) -> Array:
     """Sum rows (n_rays, ...) over the rays of each replicate. Rays of the pilot and of the census are left out."""
-    counted = ledger.replicate >= 0
+    counted, first = ledger.by_replicate
     total, replicate = np.zeros((ledger.n_replicates, *rows.shape[1:])), ledger.replicate[counted]
-    if len(replicate) and (np.diff(replicate) >= 0).all():  # one replicate after the other
-        first = np.flatnonzero(np.diff(replicate, prepend=-1))
-        total[replicate[first]] = np.add.reduceat(rows[counted], first)
-    else:
+    if first is None:
         np.add.at(total, replicate, rows[counted])
+    else:
+        total[replicate[first]] = np.add.reduceat(rows[counted], first)
     return total

@@ -7,8 +7,10 @@ fold of the replicates therefore uses the estimate that the other folds choose.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.estimators.estimate import Estimate
@@ -97,11 +99,18 @@ def _spreads(departures: Array) -> Array:
 
     A single replicate has no spread, so that all replicates stand for it.
     """
-    n = len(departures)
-    rows = (np.arange(n) % n_folds(max(n, 1)))[None] != np.append(np.arange(n_folds(max(n, 1))), -1)[:, None]
-    rows[rows.sum(1) < 2] = True
+    rows = _outside_folds(len(departures))
     sums, squares = rows @ departures, rows @ np.einsum("ri,ri->r", departures, departures)
     return np.asarray(np.maximum(squares - np.einsum("fi,fi->f", sums, sums) / rows.sum(1), 0.0))
+
+
+@lru_cache(maxsize=64)
+def _outside_folds(n: int) -> NDArray[np.bool_]:
+    """Which of n replicates lie outside each fold, and at last all of them, (n_folds + 1, n)."""
+    rows = (np.arange(n) % n_folds(max(n, 1)))[None] != np.append(np.arange(n_folds(max(n, 1))), -1)[:, None]
+    rows[rows.sum(1) < 2] = True
+    rows.flags.writeable = False
+    return np.asarray(rows)
 
 
 def _fewest(counts: list[Array | None]) -> Array | None:

@@ -301,4 +301,5 @@ class Evaluator:
     def _keys(self, states: NDArray[np.generic], pair: NDArray[np.int64]) -> list[tuple[int, bytes]]:
         """What tells points apart: the features that move. A feature with x = x' makes no difference to F."""
         moving = np.where(self._moves[pair], states, 0).astype(np.uint8)
-        return [(int(number), row.tobytes()) for number, row in zip(pair, moving, strict=True)]
+        n, raw = moving.shape[1], moving.tobytes()
+        return [(number, raw[row * n : (row + 1) * n]) for row, number in enumerate(pair.tolist())]

@@ -8,7 +8,7 @@ so that 150 000 features and any sigma work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp
 
 from gralis.arrays import Array, Masks
+from gralis.laws.decreasing import Steps, draw_decreasing
 from gralis.laws.law import TILT, log_shapley, spread, stratified
 
 __all__ = ["ProductLaw"]
@@ -25,6 +26,7 @@ N_NODES = 24  # of Gauss-Legendre, on each panel
 NEGLIGIBLE = 60  # nodes with less than exp(-NEGLIGIBLE) of the largest mass are left out
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(N_NODES)
 _N_CELLS = 256
+_STEPS_KEPT = 256  # features whose steps are remembered
 _TABLE = 2**20  # numbers in one table of arrival times and features
 
 
@@ -141,8 +143,7 @@ class ProductLaw:
         return log_shapley(self.n_features, masks.sum(1)) + self._log_kernel(masks) - self._log_total
 
     def sample(self, rng: np.random.Generator, n_coalitions: int) -> Masks:
-        cells, at_left = self._first_cells
-        u = _draw_decreasing(rng, self._log_first, cells, at_left, rng.random(n_coalitions), 0.0)
+        u = draw_decreasing(rng, self._log_first, self._first_steps, rng.random(n_coalitions), 0.0)
         masks = np.empty((n_coalitions, self.n_features), dtype=bool)
         for row, a in enumerate(u):
             odds = self._odds(a)
@@ -154,10 +155,10 @@ class ProductLaw:
         return masks
 
     @cached_property
-    def _first_cells(self) -> tuple[Array, Array]:
-        """Cells of u, and log of the density of `sample`'s arrival time at their left edges."""
+    def _first_steps(self) -> Steps:
+        """Steps above the density of `sample`'s arrival time."""
         cells = self._cells(float(self.n_features))
-        return cells, self._log_first(cells[:-1])
+        return Steps.of(cells, self._log_first(cells[:-1]))
 
     def propose(self, rng: np.random.Generator, n_coalitions: int, least: int = 1) -> tuple[Masks, Array]:
         # Otherwise nearly every draw would be a single feature and would have to be repeated. If every p is near 1
@@ -200,12 +201,19 @@ class ProductLaw:
         def without_i(u: Array, log_product: Array) -> Array:
             return np.asarray(log_product - np.log1p(-u * self._gap[i]))
 
-        cells, left, product = self._tilted_cells
-        at_left = without_i(left, product)
-        drawn = _draw_decreasing(
-            rng, lambda u: without_i(u, self._log_product(u)), cells, at_left, np.array([level]), TILT
-        )
+        if i not in self._steps_of:
+            cells, left, product = self._tilted_cells
+            if len(self._steps_of) >= _STEPS_KEPT:
+                self._steps_of.clear()
+            self._steps_of[i] = Steps.of(cells, without_i(left, product))
+        steps = self._steps_of[i]
+        drawn = draw_decreasing(rng, lambda u: without_i(u, self._log_product(u)), steps, np.array([level]), TILT)
         return float(drawn[0])
+
+    @cached_property
+    def _steps_of(self) -> dict[int, Steps]:
+        """What `_arrival_of` draws from for the features that it was asked for."""
+        return {}
 
     def _log_proposal(self, masks: Masks) -> Array:
         """log r(T), r(T) = (1/n) sum_{i in T} B(t - TILT, n - t + 1) pi(T \\ i) / Z_i (tilted)."""
@@ -254,31 +262,3 @@ class ProductLaw:
             moments[1] += (own * mean).sum(0) / n
             moments[2] += (own * (mean**2 + variance)).sum(0) / n**2
         return moments
-
-
-def _draw_decreasing(
-    rng: np.random.Generator,
-    log_f: Callable[[Array], Array],
-    cells: Array,
-    at_left: Array,
-    level: Array,
-    tilt: float,
-) -> Array:
-    """Exact draws of u near these quantile levels, where s = u^(1 - tilt) has a density proportional to a decreasing f.
-
-    The value of f at the left edge of a cell of s bounds f in the cell. A proposal that is rejected is drawn again at a
-    random level: over a stratified set of levels the counts then have exactly the right expectations.
-    """
-    power = 1 / (1 - tilt)
-    width = np.diff(cells)
-    edges = np.concatenate([[0.0], np.cumsum(np.exp(at_left - at_left.max()) * width)])
-    result, todo, level = np.empty(len(level)), np.arange(len(level)), level.copy()
-    while len(todo):
-        target = level[todo] * edges[-1]
-        cell = np.clip(np.searchsorted(edges, target, side="right") - 1, 0, len(width) - 1)
-        s = cells[cell] + (target - edges[cell]) / np.diff(edges)[cell] * width[cell]
-        accept = np.log(rng.random(len(todo))) <= log_f(s**power) - at_left[cell]
-        result[todo[accept]] = s[accept] ** power
-        todo = todo[~accept]
-        level[todo] = rng.random(len(todo))
-    return result

@@ -127,6 +127,13 @@ class Ledger:
         return int(self.replicate.max(initial=PILOT)) + 1
 
     @cached_property
+    def by_replicate(self) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """The rays of the replicates, and where among them each replicate begins; None if they are not in order."""
+        counted = np.flatnonzero(self.replicate >= 0)
+        steps = np.diff(self.replicate[counted], prepend=-1)
+        return counted, np.flatnonzero(steps) if len(counted) and (steps >= 0).all() else None
+
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """|T| of every ray, which is its stratum."""
         return np.asarray(self.masks.sum(1), dtype=np.int64)

@@ -70,13 +70,17 @@ class OutputModel(Model, Protocol):
 
 
 def is_model(value: object) -> TypeGuard[Model]:
-    """isinstance(value, Model), at once for the adapters: Python looks for every method of a protocol each time."""
-    return OutputModel in type(value).__mro__ or isinstance(value, Model)
+    """isinstance(value, Model), but quicker: Python looks for every method of a protocol each time."""
+    if OutputModel in type(value).__mro__:
+        return True
+    return hasattr(value, "value_and_gradient") and isinstance(value, Model)
 
 
 def is_output_model(value: object) -> TypeGuard[OutputModel]:
-    """isinstance(value, OutputModel), at once for the adapters."""
-    return OutputModel in type(value).__mro__ or isinstance(value, OutputModel)
+    """isinstance(value, OutputModel), but quicker."""
+    if OutputModel in type(value).__mro__:
+        return True
+    return hasattr(value, "values_and_gradients") and isinstance(value, OutputModel)
 
 
 def session_of(model: Model) -> AbstractContextManager[None]:

@@ -63,7 +63,7 @@ def walked_density(task: PlanningTask) -> Density | None:
     moves = moves[moves.any(1)]
     if not _helps(moves, knots):
         return None
-    heights = _heights(moves, knots)
+    heights = _heights(moves.mean(0), knots)
     at_knots = (np.append(heights, heights[-1]) + np.insert(heights, 0, heights[0])) / 2
     return Density(knots, at_knots)
 
@@ -90,16 +90,13 @@ def _is_steep(moves: Array, knots: Array) -> bool:
     return bool((moves / np.diff(knots)).max() > _STEEP)
 
 
-def _heights(moves: Array, knots: Array) -> Array:
-    """h in every cell."""
-    return np.asarray(_FLOOR + (1 - _FLOOR) * moves.mean(0) / np.diff(knots))
+def _heights(mean_moves: Array, knots: Array) -> Array:
+    """h in every cell, from the mean over some rays of the moves in the cell."""
+    return np.asarray(_FLOOR + (1 - _FLOOR) * mean_moves / np.diff(knots))
 
 
 def _helps(moves: Array, knots: Array) -> bool:
     """Whether the density of the other rays lowers the cost of each ray, on the average; a single ray is its own."""
-    uniform = learnt = 0.0
-    for row in range(len(moves)):
-        cost, others = moves[row] ** 2 / np.diff(knots), np.delete(moves, row, axis=0)
-        uniform += cost.sum()
-        learnt += (cost / _heights(others if len(others) else moves, knots)).sum()
-    return bool(learnt < _HELPS * uniform)
+    others = (moves.sum(0) - moves) / (len(moves) - 1) if len(moves) > 1 else moves
+    cost = moves**2 / np.diff(knots)
+    return bool((cost / _heights(others, knots)).sum() < _HELPS * cost.sum())
