@@ -239,3 +239,16 @@ def test_the_first_value_that_is_not_finite_is_located():
         resolve(sample(broken), (np.zeros(3),))
     with pytest.raises(GralisError, match=r"Got inf in x at index \(0,\)"):  # finite as given, not in float32
         resolve(1e300, (np.zeros(3, np.float32),))
+
+
+def test_a_constant_that_is_kept_for_the_next_input_belongs_to_no_inference_mode_and_no_other_type() -> None:
+    with torch.inference_mode():
+        inside = resolve(0.625, (torch.ones(3),))
+    outside, again = resolve(0.625, (torch.ones(3),)), resolve(0.625, (torch.zeros(3),))
+    assert again is outside is not inside
+    assert not outside.points[0].is_inference()
+    wider = resolve(0.625, (torch.ones(3, dtype=torch.float64),))
+    assert (outside.points[0].dtype, wider.points[0].dtype) == (torch.float32, torch.float64)
+    assert [resolve(number, (torch.ones(2),)).name for number in (0.0, -0.0, 0)] == [
+        "constant 0.0", "constant -0.0", "constant 0",
+    ]  # fmt: skip

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gralis.arrays import describe, plain, to_numpy
+from gralis.arrays import Shape, describe, plain, to_numpy
 from gralis.baselines.baselines import Baselines
 from gralis.baselines.distribution import ALLOWED, Sample, as_numbers, shape_of
 from gralis.baselines.recipes import RECIPES, Recipe
@@ -19,6 +20,8 @@ from gralis.errors import GralisError, bad
 __all__ = ["resolve"]
 
 Leaf: TypeAlias = NDArray[Any] | torch.Tensor
+
+_MOST_KEPT = 2**12  # numbers of a leaf whose constant baseline is kept for the next input
 
 
 def resolve(
@@ -61,6 +64,36 @@ def resolve(
     if isinstance(baseline, Baselines):
         return baseline
     name = _name(baseline)
+    if isinstance(baseline, float) and not torch.is_inference_mode_enabled() and _are_few(x_leaves):
+        return _constant(baseline, name, tuple((tuple(x.shape), x.dtype, x.device) for x in x_leaves), keys)
+    return _resolved(baseline, name, x_leaves, keys, x_user, as_given)
+
+
+def _are_few(x_leaves: tuple[Leaf, ...]) -> TypeGuard[tuple[torch.Tensor, ...]]:
+    """Whether the leaves are floating tensors with so few numbers that a baseline for them may be kept."""
+    return all(isinstance(x, torch.Tensor) and x.is_floating_point() and x.numel() <= _MOST_KEPT for x in x_leaves)
+
+
+@lru_cache(maxsize=32)
+def _constant(
+    number: float,
+    name: str,
+    kinds: tuple[tuple[Shape, torch.dtype, torch.device], ...],
+    keys: tuple[str, ...] | None,
+) -> Baselines:
+    """The same number everywhere, made once for all inputs with leaves of these shapes, types and devices."""
+    leaves = tuple(torch.empty(shape, dtype=dtype, device=device) for shape, dtype, device in kinds)
+    return _resolved(number, name, leaves, keys, None, False)
+
+
+def _resolved(
+    baseline: object,
+    name: str,
+    x_leaves: tuple[Leaf, ...],
+    keys: tuple[str, ...] | None,
+    x_user: object,
+    as_given: bool,
+) -> Baselines:
     if callable(baseline) and not isinstance(baseline, Recipe):
         x = x_user if x_user is not None else x_leaves if len(x_leaves) > 1 else x_leaves[0]
         try:

@@ -114,16 +114,9 @@ class Estimate:
 
     def with_rounding(self, rounding: Array) -> Estimate:
         """The same values, which the arithmetic of the model may have changed by `rounding`."""
-        return self._but(rounding=rounding if self.rounding is None else self.rounding + rounding)
-
-    def with_carriers(self, carriers: Array) -> Estimate:
-        """The same values, whose variance is carried by this many rays."""
-        return self._but(carriers=carriers)
-
-    def _but(self, **changes: Array) -> Estimate:
-        """The same estimate with other fields. Departures that nobody has read yet are not made for it."""
-        other = object.__new__(type(self))
-        other.__dict__.update({**self.__dict__, **changes})
+        other = object.__new__(type(self))  # `replace` would read departures that nobody has asked for yet
+        total = rounding if self.rounding is None else self.rounding + rounding
+        other.__dict__.update({**self.__dict__, "rounding": total})
         return other
 
     def combined(self, rows: Array) -> Estimate:
@@ -176,15 +169,21 @@ class Estimate:
 
         The departures are chosen so that the errors and correlations read from them are those of this covariance.
         """
-        normal = object.__new__(_NormalEstimate)
-        normal.__dict__.update(values=values, covariance=covariance, method=method)
-        return normal.with_carriers(np.full(len(values), n_rows / 2))
+        carriers = np.full(len(values), n_rows / 2)
+        return NormalEstimate.later(values=values, covariance=covariance, method=method, carriers=carriers)
 
 
-class _NormalEstimate(Estimate):
+class NormalEstimate(Estimate):
     """An estimate with a normal error. Its departures are made when they are first read: its values need none."""
 
     covariance: Array
+
+    @classmethod
+    def later(cls, **parts: object) -> Estimate:
+        """An estimate with these attributes and without departures."""
+        estimate = object.__new__(cls)
+        estimate.__dict__.update(parts)
+        return estimate
 
     @cached_property
     def departures(self) -> Array:

@@ -9,6 +9,7 @@ that few pairs carry therefore has room for about six more pairs that depart as 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from gralis.arrays import Array
 from gralis.errors import GralisError
 from gralis.estimators.design import Design, Estimator
-from gralis.estimators.estimate import Estimate, carriers
+from gralis.estimators.estimate import Estimate, NormalEstimate, carriers
 from gralis.ledger import Ledger
 from gralis.rays import CENSUS
 
@@ -61,15 +62,31 @@ def _estimate(ledger: Ledger, design: Design) -> Estimate:
         return Estimate(values, np.zeros((1, n)), _METHOD)
     apart = gained - values
     apart[np.abs(apart) <= _AT_ROUNDING * np.abs(gained).max()] = 0.0
-    carrying = carriers(apart)
-    seen = np.where(apart.any(0), carrying, 0.0)
-    unseen = moving * np.maximum(0.0, 1 - seen / _ENOUGH) * (_UNSEEN * np.abs(apart).max() / n_pairs) ** 2
-    covariance = apart.T @ apart / (n_pairs * (n_pairs - 1))
-    if unseen.any():
-        covariance += _spread_out(unseen, moving)
-    found = Estimate.normal(values, covariance, _METHOD, 0)
-    # With d degrees of freedom of its own and 1.5 / carriers, see `Estimate.dof`, the error has those of the pairs.
-    return found.with_carriers(np.minimum(0.75 * (n_pairs - 1), carrying))
+    return _SpreadOfPairs.later(values=values, method=_METHOD, apart=apart, moving=moving)
+
+
+class _SpreadOfPairs(NormalEstimate):
+    """An estimate whose error is read from the spread of the pairs, once somebody asks for it."""
+
+    apart: Array  # (n_pairs, n_features): what every pair adds minus the mean
+    moving: NDArray[np.bool_]
+
+    @cached_property
+    def _carrying(self) -> Array:
+        return carriers(self.apart)
+
+    @cached_property
+    def carriers(self) -> Array:
+        # With d degrees of freedom of its own and 1.5 / carriers, see `Estimate.dof`, the error has those of the pairs.
+        return np.minimum(0.75 * (len(self.apart) - 1), self._carrying)
+
+    @cached_property
+    def covariance(self) -> Array:  # type: ignore[override]
+        apart, n_pairs = self.apart, len(self.apart)
+        seen = np.where(apart.any(0), self._carrying, 0.0)
+        unseen = self.moving * np.maximum(0.0, 1 - seen / _ENOUGH) * (_UNSEEN * np.abs(apart).max() / n_pairs) ** 2
+        between = apart.T @ apart / (n_pairs * (n_pairs - 1))
+        return np.asarray(between + _spread_out(unseen, self.moving) if unseen.any() else between)
 
 
 def _spread_out(variance: Array, moving: NDArray[np.bool_]) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gralis.arrays import Array
 from gralis.estimators import ORDERS
 from gralis.laws.law import systematic_counts
-from gralis.plans.permutation_plan import prefix_log_rate, prefixes
+from gralis.plans.permutation_plan import Order, prefix_log_rate, prefixes
 from gralis.plans.plan import PlanningTask, Schedule
 from gralis.rays import CENSUS, RayRequest
 
@@ -37,7 +37,8 @@ class WalksSchedule(Schedule):
 
     def replicates(self, indices: Sequence[int]) -> RayRequest:
         n, shares = self.task.n_features, self.task.baseline_weights
-        parts = [self._drawn(index) for index in indices]
+        in_order = np.tile(np.arange(n), (self.n_pairs, 1))
+        parts = [self._drawn(index, in_order) for index in indices]
         drawn, baseline = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         orders = np.stack([drawn, drawn[:, ::-1]], axis=1).reshape(-1, n)
         masks, owner = prefixes(orders)
@@ -45,10 +46,10 @@ class WalksSchedule(Schedule):
         rate = np.tile(_log_rate(n, 2 * self.n_pairs), len(orders)) + np.log(shares)[baseline]
         return RayRequest.of(masks, rate, replicate, baseline=baseline, owner=owner)
 
-    def _drawn(self, index: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _drawn(self, index: int, in_order: Order) -> tuple[Order, NDArray[np.int64]]:
         """The first order of every pair of a replicate, (n_pairs, n_features), and the baseline of the pair."""
         rng, shares = self.task.rng(index), self.task.baseline_weights
-        drawn = rng.permuted(np.tile(np.arange(self.task.n_features), (self.n_pairs, 1)), axis=1)
+        drawn = rng.permuted(in_order, axis=1)
         if len(shares) == 1:
             return drawn, np.zeros(self.n_pairs, dtype=np.int64)
         counts = systematic_counts(rng, self.n_pairs * shares)

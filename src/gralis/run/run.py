@@ -91,9 +91,10 @@ class Run(ExpectedRun):
         rows.keep(schedule.pilot)
         rows.keep(self._known)
         census = schedule.census()
-        if census is not None:
+        if census is not None and (schedule.remembers or self._stepwise):
             rows.keep(self._evaluator.evaluate(census, values=True))
-        return self._collected(rows, stage, 0)
+            census = None
+        return self._collected(rows, stage, 0, census)
 
     def again(self, before: Sequence[Explanation]) -> tuple[Explanation, ...]:
         """The explanations from the same rays, evaluated with the model of this run and read in the same way.
@@ -184,12 +185,18 @@ class Run(ExpectedRun):
             return request
         return request.in_orders(self.orders(request.replicate))
 
-    def _collected(self, collector: KeptRows | SummedRows, stage: Stage, first: int) -> tuple[Explanation, ...]:
-        """Evaluate replicates until the plan is done, the tolerance is reached, or the time is over."""
+    def _collected(
+        self, collector: KeptRows | SummedRows, stage: Stage, first: int, census: RayRequest | None = None
+    ) -> tuple[Explanation, ...]:
+        """Evaluate replicates until the plan is done, the tolerance is reached, or the time is over.
+
+        A census that takes no forward, because it is not remembered, is evaluated with the replicates.
+        """
         schedule, options = stage.schedule, self.options
         numbers = range(first, schedule.n_replicates)
         if not self._stepwise and collector.takes_all:
-            collector.add(self._in_orders(schedule.replicates(numbers)))
+            rays = schedule.replicates(numbers)
+            collector.add(self._in_orders(rays if census is None else RayRequest.stack([census, rays])))
             return self._explanations(collector.ledgers(), stage)
         for number in numbers:
             if number == ENOUGH:  # from here on there is something to return
