@@ -58,7 +58,8 @@ class ProductLaw:
 
     def _log_product(self, u: Array) -> Array:
         """log prod_j (1 - u + u p_j)."""
-        return np.concatenate([np.log1p(-u[rows, None] * self._gap).sum(1) for rows in self._blocks(len(u))])
+        parts = [np.log1p(-u[rows, None] * self._gap).sum(1) for rows in self._blocks(len(u))]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _blocks(self, n_times: int) -> Iterator[slice]:
         """Slices of n_times, so that a table of (times, features) stays small whatever the number of features is."""
@@ -224,7 +225,11 @@ class ProductLaw:
 
     def _odds(self, u: float | Array) -> Array:
         """P(j joins before u) = u p_j / (1 - u + u p_j), (n_features,) or (n_times, n_features)."""
-        return np.asarray(u * np.exp(self.log_p) / (1 - u * self._gap))
+        return np.asarray(u * self._p / (1 - u * self._gap))
+
+    @cached_property
+    def _p(self) -> Array:
+        return np.asarray(np.exp(self.log_p))
 
     def _cells(self, rate: float) -> Array:
         """Edges of cells on [0, 1], which are small where exp(-rate u) falls."""
