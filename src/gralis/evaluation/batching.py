@@ -15,7 +15,7 @@ __all__ = ["BatchSizer", "Layout"]
 Layout = Literal["contiguous", "channels_last"]
 
 _FIRST_SIZE = 8
-_FIRST_WITHOUT_GRADIENTS = 256  # of a black box, for which a call usually costs more than its rows
+_FIRST_WITHOUT_GRADIENTS = 1024  # of a black box, for which a call usually costs more than its rows
 _SECONDS_FIRST = 1.0  # that it may take, by the time of F(x) and F(x')
 _LARGEST_SIZE = 8192
 _BRIEF_SECONDS = 0.02  # a batch that takes no longer is doubled at once
