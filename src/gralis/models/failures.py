@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -44,19 +45,28 @@ def full_name(fn: Callable[..., Any]) -> str:
     return f"{named.__module__}.{named.__qualname__}"
 
 
-@contextmanager
-def report_failure(culprit: str, points: Points, advice: str = "") -> Iterator[None]:
+def report_failure(culprit: str, points: Points, advice: str = "") -> AbstractContextManager[None]:
     """Re-raise an error of the user's code as a ModelError with the culprit and the points; memory errors pass."""
-    try:
-        yield
-    except GralisError:
-        raise  # already a sentence
-    except Exception as error:
-        if out_of_memory(error):
-            raise
+    return _Reported(culprit, points, advice)
+
+
+class _Reported(AbstractContextManager[None]):
+    """What `report_failure` returns: a class, because a generator takes longer than some models."""
+
+    def __init__(self, culprit: str, points: Points, advice: str) -> None:
+        self._culprit, self._points, self._advice = culprit, points, advice
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not isinstance(error, Exception) or isinstance(error, GralisError) or out_of_memory(error):
+            return  # no error, one that is a sentence already, or one that a smaller batch may cure
         text = (str(error).strip().splitlines() or ["(no text)"])[0]
-        sentence = f"{culprit} raised {type(error).__name__} on points of shape {shapes(points)}: {text}"
-        raise ModelError(f"{sentence} {advice or _advice(points, text)}".rstrip()) from error
+        sentence = f"{self._culprit} raised {type(error).__name__} on points of shape {shapes(self._points)}: {text}"
+        raise ModelError(f"{sentence} {self._advice or _advice(self._points, text)}".rstrip()) from error
 
 
 def _advice(points: Points, text: str) -> str:
