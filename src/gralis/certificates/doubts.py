@@ -11,16 +11,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gralis.estimators import COPIES, ENDPOINT, Design, Estimate
+from gralis.estimators import COPIES, ENDPOINT, RATIO, WEIGHTED, Design, Estimate
 from gralis.estimators.design import N_ROUNDINGS
-from gralis.estimators.estimate import LEAST_CARRIERS
+from gralis.estimators.estimate import LEAST_CARRIERS, carriers
 from gralis.ledger import AnyLedger
 
 __all__ = ["witness_doubts"]
 
 _MOST_NAMES = 3
 _MATERIAL = 0.5  # of the sampling error
-_FEW_DIFFERENCES = 5.0  # with three expected, one feature in twenty has none
+_FEW = 5.0  # with three expected, one feature in twenty has none
+_NOTHING = 1e-9  # of the largest part of any ray
+_CARRYING = 0.35  # of the rays of a feature carry its error; where gradients are of one size, more than half of them do
 _MATTERS, _MATTERS_OF_NODES = 0.01, 0.03  # of the largest value: an error below this is not worth a doubt
 
 
@@ -47,8 +49,9 @@ def witness_doubts(
     tuple of str
         One sentence for each check that failed.
     """
-    checks = (_unknown_nodes, _missed_jumps, _unvisited, _nothing_moves, _one_carrier, _few_differences)
-    sentences = (check(ledger, design, estimate, names, difference) for check in checks)
+    of_nodes = (_unknown_nodes, _missed_jumps, _no_gradient)
+    of_draws = (_unvisited, _nothing_moves, _one_carrier, _few_rays, _few_differences)
+    sentences = (check(ledger, design, estimate, names, difference) for check in (*of_nodes, *of_draws))
     return tuple(sentence for sentence in sentences if sentence)
 
 
@@ -78,6 +81,21 @@ def _missed_jumps(
         f"F jumps where no gradient was taken: by Lemma A the gradients on a ray add up to the value of its coalition, "
         f"but up to {worst:.2g}{share} is missing, most for {_listed(material, missed, names)}. The intervals are "
         f"wider by the missing part. Use a larger budget, or declare the features that jump with discrete=."
+    )
+
+
+def _no_gradient(ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float) -> str:
+    """The gradient is zero at every random node, although F(x) differs from F(x')."""
+    rows = ledger.kept_rows
+    if rows is None or design.quadrature != "random" or not design.estimator.has_rays or not rows.n_points:
+        return ""
+    zero = N_ROUNDINGS * design.rounding
+    if np.abs(rows.rays).max() > zero or abs(difference) <= zero or design.missed(ledger).any():
+        return ""
+    return (
+        f"The gradient is zero at all {rows.n_points} evaluated points, although F(x) - F(x') = {difference:.5g}: F "
+        f"moves in steps that the nodes miss, and no interval covers that. Use a larger budget, or declare the "
+        f"features that jump with discrete=."
     )
 
 
@@ -136,15 +154,43 @@ def _one_carrier(ledger: AnyLedger, design: Design, estimate: Estimate, names: S
     )
 
 
+def _few_rays(ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float) -> str:
+    """A handful of the rays that were drawn makes the values, so that a feature may have none by chance.
+
+    Only for weighted sums of rays without surrogates: what no ray shows, nothing else can show.
+    """
+    rows = ledger.kept_rows
+    if design.estimator not in (RATIO, WEIGHTED) or estimate.exact or rows is None:
+        return ""
+    zero = N_ROUNDINGS * design.rounding
+    parts = (design.estimator.shares(rows, design) * rows.rays)[:, design.moving]
+    size, found = np.abs(parts).max(0, initial=0.0), carriers(parts)
+    serving, some = design.estimator.serving(rows)[design.moving], size > _NOTHING * size.max(initial=0.0)
+    typical = float(np.median(found[some])) if some.any() else np.inf
+    least = min(_FEW, _CARRYING * float(np.median(serving)))  # few rays have few carriers although all of them carry
+    if np.nan_to_num(estimate.sampling_error).max() <= zero:  # the rays agree
+        typical = np.inf
+    without = ~some & (serving < _FEW)
+    if typical >= least and (not without.any() or abs(difference) <= zero):
+        return ""
+    about = f"about {typical:.0f} of the rays that were drawn make the value of a feature"
+    if typical >= least:
+        about = f"the gradient of {int(without.sum())} features is zero on the few rays that were drawn for them"
+    return (
+        f"Few rays show what a feature does: {about}, so that a feature may have none by chance, and the intervals may "
+        f"not hold; use a larger budget, or plan='shared'."
+    )
+
+
 def _few_differences(
     ledger: AnyLedger, design: Design, estimate: Estimate, names: Sequence[str], difference: float
 ) -> str:
     """A handful of marginal differences makes the values, so that a feature may have none by chance."""
     if design.estimator is not ENDPOINT or estimate.exact or estimate.carriers is None:
         return ""
-    carriers = estimate.carriers[design.moving & np.isfinite(estimate.carriers)]
-    typical = float(np.median(carriers)) if len(carriers) else np.inf
-    if typical >= _FEW_DIFFERENCES:
+    found = estimate.carriers[design.moving & np.isfinite(estimate.carriers)]
+    typical = float(np.median(found)) if len(found) else np.inf
+    if typical >= _FEW:
         return ""
     return (
         f"F changes at few of the coalitions that were drawn: about {typical:.0f} differences make the value of a "

@@ -58,8 +58,8 @@ def standing_gradients(ledger: Ledger, delta: float, names: Sequence[str]) -> tu
     rows = np.isfinite(ledger.value) & (
         (ledger.nodes_per_ray > 0) | (ledger.masks[:, standing].any(1) & (ledger.sizes == 1))
     )
-    if not len(standing) or rows.sum() <= len(standing):
-        return ()
+    if not len(standing) or rows.sum() <= len(standing) or ledger.masks[rows].all():
+        return ()  # the ray of all features alone does not tell the features apart
     missing, error = _fit(ledger.masks[rows][:, standing], -ledger.checksum[rows])
     scale = abs(delta) or float(np.abs(ledger.value[rows]).max())
     sure = np.abs(missing) > np.maximum(_STANDARD_ERRORS * error, _LEAST_SHARE * scale)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gralis.arrays import Array
 from gralis.estimators.design import Design, Estimator
 from gralis.estimators.estimate import Estimate
+from gralis.estimators.full_ray import only_full_is_known
 from gralis.estimators.one_thread import one_thread
 from gralis.estimators.plain import per_replicate
 from gralis.estimators.ray_weights import importance, unsampled, unvisited
@@ -87,7 +88,10 @@ class AdjustedRays(Estimator):
     def report_columns(self, ledger: Ledger, design: Design) -> dict[str, NDArray[Any]]:
         columns = super().report_columns(ledger, design)
         del columns["rays"]  # the surrogates of the page are fitted to points
-        return columns | {name: getattr(ledger, name) for name in _POINT_COLUMNS}
+        columns |= {name: getattr(ledger, name) for name in _POINT_COLUMNS}
+        if only_full_is_known(ledger):  # the surrogates do not read v of all features alone
+            columns["value"] = np.full_like(ledger.value, np.nan)
+        return columns
 
 
 def _weights_by_design(ledgers: Sequence[Ledger], designs: Sequence[Design]) -> dict[Design, Array]:
@@ -200,7 +204,8 @@ class _Left:
         self._squares, self._value = self._weights**2, np.nan_to_num(value)
         self._scale = members[rays.ray] * (rays.weight / rays.stretch)[:, None]
         self._single = known & (rays.sizes == 1)  # by Lemma A their rays are their values
-        self._usable = known & (rays.nodes_per_ray > 0) & (rays.sizes > 1)
+        few = only_full_is_known(rays)  # the rows of one coalition cannot teach who takes which part of a checksum
+        self._usable = known & (not few) & (rays.nodes_per_ray > 0) & (rays.sizes > 1)
 
     def by(self, guess: Prediction, learn: Learners, rays: NDArray[np.int64]) -> Array:
         """The weighted part of these rays that neither surrogate nor checksum explains."""

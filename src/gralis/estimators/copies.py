@@ -27,6 +27,7 @@ from gralis.arrays import Array
 from gralis.estimators.checksum_shares import ChecksumShares, checksum_shares
 from gralis.estimators.design import Design, Estimator, uniform_laws
 from gralis.estimators.estimate import Estimate, carriers
+from gralis.estimators.full_ray import checksums_of_all, only_full_is_known
 from gralis.estimators.ray_weights import importance
 from gralis.ledger import Ledger
 from gralis.rays import CENSUS
@@ -123,7 +124,14 @@ def missed_by_cells(ledger: Ledger) -> Array:
     -------
     array of shape (n_rays,)
     """
-    return np.abs(ledger.checksum) if _nodes_miss(ledger) else np.zeros(ledger.n_rays)
+    if not _nodes_miss(ledger):
+        return np.zeros(ledger.n_rays)
+    check = np.abs(ledger.checksum)
+    if only_full_is_known(ledger):
+        for number in np.unique(ledger.baseline):
+            others = np.isnan(check) & (ledger.baseline == number)
+            check[others] = abs(checksums_of_all(ledger, int(number)).mean())
+    return np.asarray(check)
 
 
 def _contrasts(ledger: Ledger, cells: Array) -> tuple[Array, NDArray[np.int64]]:
@@ -174,7 +182,7 @@ def _shares_of_checksum(ledger: Ledger) -> ChecksumShares:
 
     A discrete feature has no node, and no share.
     """
-    if _nodes_miss(ledger):
+    if _nodes_miss(ledger) or only_full_is_known(ledger):  # one ray does not say who takes which part
         return ChecksumShares(np.zeros(ledger.masks.shape), np.zeros(ledger.n_features))
     found = checksum_shares(ledger.masks, *_contrasts(ledger, _parts(ledger)))
     return replace(found, shares=np.where(np.isfinite(ledger.value)[:, None], found.shares, 0.0))
@@ -182,10 +190,11 @@ def _shares_of_checksum(ledger: Ledger) -> ChecksumShares:
 
 def _nodes_miss(ledger: Ledger) -> bool:
     """Whether the mean checksums of the rays are larger than their nodes allow: E c(T) = 0."""
-    drawn = ledger.replicate >= 0
-    if not np.isfinite(ledger.value[drawn]).all():
+    drawn = (ledger.replicate >= 0) & np.isfinite(ledger.value)
+    if not drawn.any():
         return False
     order = np.argsort(ledger.replicate[drawn], kind="stable")  # every copy has the same rays in order
     means = ledger.checksum[drawn][order].reshape(ledger.n_replicates, -1).mean(0)
-    variance = (_contrasts(ledger, _parts(ledger).sum(1, keepdims=True))[0] ** 2).sum()
+    contrasts, ray = _contrasts(ledger, _parts(ledger).sum(1, keepdims=True))
+    variance = (contrasts[drawn[ray]] ** 2).sum()
     return bool((means**2).sum() > _CLEARLY * variance + (_ROUNDING * np.abs(ledger.value[drawn]).max()) ** 2)

@@ -7,7 +7,8 @@
                      several times the error of the midpoint rule on a smooth ray.
 
 Both look at every feature by itself. The checksum sum_i ray_i - v(T) is the signed sum of the errors of a ray, so it
-sees what lies between all nodes; it is charged to every member.
+sees what lies between all nodes; it is charged to every member. If v is known for the coalition of all features only,
+the checksum of its ray is charged to the members of the other rays too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 
 from gralis.arrays import Array
+from gralis.estimators.full_ray import only_full_is_known
 from gralis.ledger import Ledger
 from gralis.rays.quadrature import gauss_legendre
 
@@ -50,6 +52,10 @@ def node_errors(ledger: Ledger, rule: str) -> Array:
             errors[rays] = _of_cells(rule, gradient)
     known = np.isfinite(ledger.value) & (ledger.nodes_per_ray > 0)
     errors[known] += np.abs(ledger.checksum[known])[:, None]
+    if only_full_is_known(ledger):
+        for number in np.unique(ledger.baseline[known]):
+            others = ~known & (ledger.nodes_per_ray > 0) & (ledger.baseline == number)
+            errors[others] += np.abs(ledger.checksum[known & (ledger.baseline == number)]).max()
     return np.where(ledger.masks, errors, 0.0)
 
 

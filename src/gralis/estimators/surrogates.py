@@ -23,6 +23,7 @@ from scipy.linalg import LinAlgError, solve
 
 from gralis.arrays import Array
 from gralis.estimators.design import Design
+from gralis.estimators.full_ray import only_full_is_known
 from gralis.ledger import Ledger
 
 DRIFT_RIDGE = 1e-2  # relative to the weight of a feature's points; the constant has no penalty
@@ -271,8 +272,9 @@ class Potential:
                 right[columns] += weighted[used].T @ seen[used]
         level = np.median(lesson.trust[lesson.trust > 0])  # a value has the weight of one typical slope
         values = np.stack([ledger.value for ledger in lesson.ledgers], axis=1)
+        known_values = np.isfinite(rays.value) & (not only_full_is_known(rays))  # one coalition teaches no shape
         for fold, (normal, right) in enumerate(parts, start=-1):
-            known = np.flatnonzero((folds == fold) & np.isfinite(rays.value))
+            known = np.flatnonzero((folds == fold) & known_values)
             inside = self._contained[known]
             normal += level * inside.T @ inside
             right += level * inside.T @ values[known]

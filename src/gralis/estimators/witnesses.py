@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from gralis.arrays import Array
+from gralis.estimators.full_ray import checksums_of_all, only_full_is_known
 from gralis.estimators.ray_weights import total_importance
 from gralis.laws import Law
 from gralis.ledger import Ledger
@@ -48,9 +49,17 @@ def missed_by_nodes(ledger: Ledger, shares: Array) -> Array:
 
 
 def known_checksum(ledger: Ledger) -> Array:
-    """c(T) of the rays on which random nodes may miss something, 0 on the others, (n_rays,)."""
+    """c(T) of the rays on which random nodes may miss something, 0 on the others, (n_rays,).
+
+    If v is known for the coalition of all features only, what its rays clearly miss stands for what the others miss.
+    """
     known = np.isfinite(ledger.value) & (ledger.nodes_per_ray > 0) & (ledger.sizes > 1)
-    return np.where(known, ledger.checksum, 0.0)
+    check = np.where(known, ledger.checksum, 0.0)
+    if only_full_is_known(ledger):
+        for number in np.unique(ledger.baseline[known]):
+            others = ~known & (ledger.nodes_per_ray > 0) & (ledger.baseline == number)
+            check[others] = clear_mean(checksums_of_all(ledger, int(number)))
+    return np.asarray(check)
 
 
 def missed_by_draws(ledger: Ledger, laws: tuple[Law, ...], baseline_weights: Array) -> Array:
@@ -77,6 +86,7 @@ def full_gap(ledger: Ledger, n_baselines: int) -> Array:
 
     If there are more and their nodes clearly miss a part of v(F), that part. 0 where v(F) is not known.
     """
+    no_singles = only_full_is_known(ledger)  # so that nobody knows which part of v(F) they explain
     alone = (ledger.sizes == 1) & (ledger.replicate == CENSUS)
     singles = float(np.nan_to_num(ledger.value[alone]).sum()) if alone.any() else 0.0
     gap = np.zeros(n_baselines)
@@ -85,7 +95,8 @@ def full_gap(ledger: Ledger, n_baselines: int) -> Array:
         known = ledger.value[full & np.isfinite(ledger.value)]
         if len(known):
             check = ledger.checksum[full & (ledger.replicate >= 0)]
-            unseen = abs(known[0] - singles) / (1 + len(check)) if len(check) < _LEAST_ROWS else 0.0
+            few = len(check) < _LEAST_ROWS and not no_singles
+            unseen = abs(known[0] - singles) / (1 + len(check)) if few else 0.0
             gap[number] = unseen + clear_mean(check)
     return gap
 

@@ -152,7 +152,8 @@ class Evaluator:
     def evaluate(self, request: RayRequest, *, values: bool, remember: bool = True) -> tuple[Ledger, ...]:
         """The ledger rows of a request for every question: gradients at its points, and v(T) if `values`.
 
-        Without `remember` coalitions are neither looked up nor remembered, except x and x' themselves.
+        v of all features needs no forward and is always there. Without `remember` coalitions are neither looked up nor
+        remembered, except x and x' themselves.
         """
         gradients = self.gradients(request)
         if values:
@@ -160,6 +161,9 @@ class Evaluator:
             coalition_values = look(request.masks, request.baseline)
         else:
             coalition_values = np.full((self.n_questions, request.n_rays), np.nan)
+            everyone = request.masks.all(1)
+            if everyone.any():  # whose value is known from F(x) and F(x')
+                coalition_values[:, everyone] = self.values(request.masks[everyone], request.baseline[everyone])
         return tuple(Ledger.record(request, *rows) for rows in zip(gradients, coalition_values, strict=True))
 
     def gradients(self, request: RayRequest) -> list[Array]:
