@@ -238,6 +238,37 @@ def run(
     }
 
 
+def markdown(result: dict[str, Any]) -> str:
+    """The result as three tables that `docs/coverage.md` includes."""
+
+    def share(cell: dict[str, Any], *kinds: str) -> list[str]:
+        return [f"{cell[kind]:.0%}" for kind in kinds]
+
+    sampled = [
+        [
+            f"{c['case']}, {c['budget']} evaluations",
+            c["runs"],
+            *share(c, *KINDS, "honest", "doubts"),
+            f"{c['wider']:.2g}",
+        ]
+        for c in result["sampled"]
+    ]
+    one_pass = [[c["case"], c["runs"], *share(c, "shares", "closed", "doubts")] for c in result["one pass"]]
+    importance = [
+        [f"{c['case']}, {c['inputs']} inputs", c["runs"], *share(c, "mean_abs", "mean")] for c in result["importance"]
+    ]
+    tables = {
+        ("`sensitivity`", "runs", *KINDS, "all five, or doubted", "doubts", "wider"): sampled,
+        ("`term_shares`", "runs", "shares", "closed", "doubts"): one_pass,
+        ("`global_importance`", "runs", "mean of absolute values", "mean"): importance,
+    }
+    lines = [
+        "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in [head, ["---"] * len(head), *rows])
+        for head, rows in tables.items()
+    ]
+    return "\n\n".join(lines)
+
+
 def main() -> None:
     parser = options(__doc__ or "")
     chosen = parser.parse_args()
@@ -245,6 +276,8 @@ def main() -> None:
     for name in ("sampled", "one pass", "importance"):
         print(table(name, result[name]))
     write(chosen.out, "coverage_sensitivity", result)
+    if chosen.out is not None:
+        chosen.out.with_suffix(".md").write_text(markdown(result) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -238,3 +238,13 @@ def test_the_first_minutes_count_lines_and_tell_failures(benchmark, monkeypatch)
     assert not told.works
     assert "'x' parameter of explain" in told.result
     assert len({(case.name) for case in first.CASES}) == len(first.CASES) >= 20
+
+
+@pytest.mark.parametrize("name", ["coverage_small", "coverage_sampled", "coverage_claims", "coverage_sensitivity"])
+def test_the_tables_of_coverage_are_those_of_the_committed_results(benchmark, name):
+    results = Path(__file__).parents[1] / "benchmarks" / "results"
+    found = json.loads((results / f"{name}.json").read_text())
+    rows = found.get("rows", found)
+    script = benchmark("coverage_sensitivity" if rows is found else "coverage_cells")
+    assert (results / f"{name}.md").read_text() == script.markdown(rows) + "\n"
+    assert f'--8<-- "benchmarks/results/{name}.md"' in (results.parents[1] / "docs" / "coverage.md").read_text()
