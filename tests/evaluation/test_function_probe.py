@@ -165,3 +165,58 @@ def test_doubts_stay_in_files_and_longer_runs(tmp_path) -> None:
         warnings.simplefilter("ignore")
         many = gralis.explain_many(dropout_left_on, torch.ones(2, 6), out=tmp_path / "many", budget=64, ledgers=True)
     assert all(many.explanation(item).model_doubts for item in many.ids)
+
+
+class NormalisesByBatch(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(6, 8)
+        self.normalise = nn.BatchNorm1d(8, track_running_stats=False)
+
+    def forward(self, z: Tensor) -> Tensor:
+        return torch.relu(self.normalise(self.first(z))).sum(1)
+
+
+@pytest.mark.parametrize("plan", ["values", "endpoint"])
+@pytest.mark.parametrize("budget", ["auto", 50, 2**6])
+def test_plans_of_forwards_see_random_numbers_and_batch_statistics(plan: str, budget: int | str) -> None:
+    """Also without a forward to spare: the generators and the module itself show it."""
+    torch.manual_seed(0)
+    random_one = explain(dropout_left_on, torch.ones(6), plan=plan, budget=budget)
+    of_batch = explain(NormalisesByBatch().eval(), torch.linspace(1, 2, 6), plan=plan, budget=budget)
+    assert "random" in random_one.model_doubts[0]
+    assert "other rows of its batch" in of_batch.model_doubts[0]
+    for found in (random_one, of_batch):
+        assert budget == "auto" or found.cost.n_forwards <= budget
+    noise = gralis.models.blackbox(lambda z: z.sum(1) + 0.1 * np.random.rand(len(z)))  # noqa: NPY002
+    assert "random" in explain(noise, np.ones(6), plan=plan, budget=budget).model_doubts[0]
+    assert "random" in explain(lambda z: z.sum(1) + random.random(), torch.ones(6), plan=plan).model_doubts[0]
+
+
+@pytest.mark.parametrize("plan", ["values", "endpoint"])
+def test_plans_of_forwards_ask_an_unknown_function_again_if_the_budget_leaves_room(plan: str) -> None:
+    own = torch.Generator().manual_seed(0)
+
+    def noisy(z: Tensor) -> Tensor:
+        return z.sum(1) + 0.1 * torch.randn(len(z), generator=own)
+
+    assert "random" in explain(noisy, torch.ones(6), plan=plan).model_doubts[0]
+    assert "other rows" in explain(batch_statistics, torch.linspace(1, 2, 6), plan=plan).model_doubts[0]
+
+
+@pytest.mark.parametrize("plan", ["values", "endpoint"])
+def test_plans_of_forwards_ask_nothing_twice_without_a_sign(plan: str) -> None:
+    asked: list[bytes] = []
+
+    class Network(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Tanh())
+
+        def forward(self, z: Tensor) -> Tensor:
+            asked.extend(row.numpy().tobytes() for row in z.detach())
+            return self.layers(z).sum(1)
+
+    found = explain(Network().eval(), torch.linspace(1, 2, 6), plan=plan)
+    assert not found.model_doubts
+    assert len(asked) == len(set(asked)) == found.cost.n_forwards == 2**6

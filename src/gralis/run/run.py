@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from torch import nn
 
 from gralis.certificates.stopping import reached
 from gralis.errors import BudgetError, GralisError
@@ -14,7 +16,9 @@ from gralis.estimators import FOLDED, Estimate, Estimator, estimates
 from gralis.evaluation.clock import Stopwatch, TimeOverError
 from gralis.evaluation.cost import Cost
 from gralis.evaluation.evaluator import Evaluator
+from gralis.evaluation.function_probe import PROBE_FORWARDS
 from gralis.evaluation.progress import Bar
+from gralis.evaluation.suspicion import Generators, uses_batch_statistics
 from gralis.ledger import AnyLedger, Ledger
 from gralis.plans import Schedule
 from gralis.problem import Problem
@@ -71,15 +75,19 @@ class Run(ExpectedRun):
 
     def _from_the_start(self, bar: Bar, clock: Stopwatch) -> tuple[Explanation, ...]:
         bar.phase("look")
+        generators = Generators.now(self.problem.device)
         ends = Ends(*self._evaluator.endpoints())
+        suspect = generators.moved() or uses_batch_statistics(self.problem.model)
         if self._known:
             self._evaluator.recall(ends.f_baselines, self._known)
-        if not self.plan.counts_forwards:  # whose budget has no forward to spare
+        if suspect or not self.plan.counts_forwards:
             self._doubts = self._evaluator.doubts(ends.f_x, ends.f_baselines)
         if self.options.automatic:  # the limit is then soft: two replicates are evaluated whatever it is
             self.set_pace(self.seconds_per_forward(clock))
             clock.limit = self.options.max_seconds
-        schedule = self.plan.settle(self.task, self._probe)
+        schedule = self._settled(suspect)
+        if self.plan.counts_forwards and not suspect and self._has_room(schedule):
+            self._doubts = self._evaluator.doubts(ends.f_x, ends.f_baselines)
         expected = schedule.n_gradients * self._evaluator.n_questions
         bar.expect(expected + self._evaluator.cost.n_gradients)
         bar.phase("rays", self._bar_total(bar, schedule))
@@ -95,6 +103,24 @@ class Run(ExpectedRun):
             rows.keep(self._evaluator.evaluate(census, values=True))
             census = None
         return self._collected(rows, stage, 0, census)
+
+    def _settled(self, suspect: bool) -> Schedule:
+        """The schedule. Forwards that checked a suspect model count in a budget of forwards, if it can spare them."""
+        task = self.task
+        if suspect and self.plan.counts_forwards and task.budget is not None:
+            with suppress(BudgetError):
+                return self.plan.settle(replace(task, budget=task.budget - 2 * PROBE_FORWARDS), self._probe)
+        return self.plan.settle(task, self._probe)
+
+    def _has_room(self, schedule: Schedule) -> bool:
+        """Whether a budget of forwards surely leaves enough of them to ask an unknown function for F(x) again.
+
+        What a torch module does can be seen from outside: it draws random numbers, or it has batch normalisation.
+        """
+        if isinstance(getattr(self.problem.model, "module", None), nn.Module) or not getattr(schedule, "exact", False):
+            return False
+        needed = self.work(schedule).n_forwards + 2 * PROBE_FORWARDS
+        return self.options.budget is None or needed <= self.options.budget
 
     def again(self, before: Sequence[Explanation]) -> tuple[Explanation, ...]:
         """The explanations from the same rays, evaluated with the model of this run and read in the same way.
