@@ -134,6 +134,7 @@ def test_texts_of_a_file_are_categories_to_boosters(gralis_run) -> None:
     table = pandas.DataFrame({"city": ["Rome", "Oslo", "Lima", "Oslo"] * 20, "rooms": [1, 2, 3, 2] * 20})
     table["size"] = range(80)
     table.to_csv("cities.csv", index=False)
+    table.assign(size="large").to_csv("words.csv", index=False)
     trained = table.assign(city=table.city.astype("category"), rooms=table.rooms.astype("category"))
     kinds = (lightgbm.LGBMClassifier(verbose=-1), xgboost.XGBClassifier(enable_categorical=True, n_estimators=5))
     for number, model in enumerate(kinds):
@@ -144,6 +145,9 @@ def test_texts_of_a_file_are_categories_to_boosters(gralis_run) -> None:
             assert (code, err) == (0, "")
             found = json.loads(out)
         assert found["f_x"] == pytest.approx(float(model.predict_proba(trained)[1, 1]))
+        code, _, err = gralis_run(*asked[:2], "words.csv", *asked[3:])
+        assert (code, err.count("\n")) == (2, 1)
+        assert "dtypes" in err  # the library's own words, and not that the categories do not match
 
 
 def test_a_pickled_estimator_needs_the_permission(folder) -> None:
@@ -177,6 +181,9 @@ def test_rows_of_a_table_reach_an_estimator(gralis_run) -> None:
     assert code == 0
     assert "city = Oslo" in out
     assert "(yes)" in out
+    code, _, err = gralis_run(*asked, "--target", "maybe")
+    assert code == 2
+    assert "no output is called 'maybe' among the classes of the estimator (no, yes)" in err
     code, out, _ = gralis_run(*asked, "--json")
     assert json.loads(out)["provenance"]["baseline"] == "sample(4 rows, n=4, seed=0)"
     assert json.loads(out)["label"] == "no"

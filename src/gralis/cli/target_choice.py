@@ -31,19 +31,22 @@ class ChosenTarget:
 
 def choose_target(model: Any, x: Any, baseline: Any, target: str | None, class_names: list[str]) -> ChosenTarget:
     """The target of the command line, else the class with the largest output, else None for a model with one output."""
+    listed = "in --labels"
     if is_estimator(model):
         known = estimator(model).class_names
-        class_names = class_names or list(known)
+        if known and not class_names:
+            class_names, more = list(known), ", ..." if len(known) > 8 else ""
+            listed = f"among the classes of the estimator ({', '.join(known[:8])}{more})"
         if target in known:
             return ChosenTarget(estimator(model).named_target(target), target, predicted=False)
-    chosen = _read(target, class_names) if target is not None else _largest(model, x, baseline)
+    chosen = _read(target, class_names, listed) if target is not None else _largest(model, x, baseline)
     index = chosen.k if isinstance(chosen, Readout) else chosen
     named = isinstance(index, int) and 0 <= index < len(class_names)
     label = class_names[index] if named else None  # type: ignore[index]
     return ChosenTarget(chosen, label, target is None and chosen is not None)
 
 
-def _read(target: str, class_names: list[str]) -> Target:
+def _read(target: str, class_names: list[str], listed: str = "in --labels") -> Target:
     """The target of the command line: the number of the output with this name, or what `parse` reads.
 
     >>> _read("coffee", ["tea", "Coffee"]), _read("1", ["tea", "Coffee"])
@@ -56,7 +59,7 @@ def _read(target: str, class_names: list[str]) -> Target:
         return same[0]
     if len(same) > 1:
         numbers = ", ".join(map(str, same))
-        raise GralisError(f"--target: {len(same)} outputs are called {target!r} in --labels; give a number: {numbers}.")
+        raise GralisError(f"--target: {len(same)} outputs are called {target!r} {listed}; give a number: {numbers}.")
     try:
         return parse(target)
     except GralisError as error:
@@ -64,7 +67,7 @@ def _read(target: str, class_names: list[str]) -> Target:
             raise
         near = difflib.get_close_matches(wanted, [name.strip().casefold() for name in class_names], 3)
         known = f"; similar names there are {', '.join(near)}" if near else ""
-        where = f"no output is called {target!r} in --labels{known}" if class_names else "a name needs --labels, a file"
+        where = f"no output is called {target!r} {listed}{known}" if class_names else "a name needs --labels, a file"
         raise GralisError(f"--target: {where}. {error}") from error
 
 

@@ -268,11 +268,12 @@ def _with_categories(rows: Any, known: Sequence[Any]) -> Any:
         return rows
     rows, pd = rows.copy(deep=False), pandas()
     for place, dtype in enumerate(rows.dtypes):
-        entries = known[place] if place < len(known) else None
-        if isinstance(dtype, pd.CategoricalDtype) or (not entries and dtype.kind in "biuf"):
+        entries = known[place] if len(known) == len(rows.columns) else ()
+        texts = getattr(dtype, "kind", "O") not in "biuf"
+        codes = not texts and (not entries or any(isinstance(entry, str) for entry in entries))
+        if entries is None or codes or isinstance(dtype, pd.CategoricalDtype):
             continue
-        if not entries or dtype.kind not in "biuf" or not any(isinstance(entry, str) for entry in entries):
-            rows.isetitem(place, pd.Categorical(rows.iloc[:, place], categories=list(entries) if entries else None))
+        rows.isetitem(place, pd.Categorical(rows.iloc[:, place], categories=list(entries) or None))
     return rows
 
 

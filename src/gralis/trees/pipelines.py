@@ -60,7 +60,7 @@ class PipelineColumns(Columns):
         try:
             prepared = self.before.transform(typed(X) if is_frame(X) else X)
         except Exception as error:  # a step raises whatever it wants to
-            said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+            said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".: ")
             raise GralisError(f"The pipeline cannot prepare these rows: {said}.") from error
         numbers = self.inner.encode(prepared.toarray() if hasattr(prepared, "toarray") else np.asarray(prepared))
         return np.concatenate([numbers, np.zeros((len(numbers), self.n_dropped))], axis=1)
