@@ -51,6 +51,15 @@ def test_a_series_has_its_signal_and_windows(layout: str) -> None:
     assert found["features"]["where"][3] == "steps 25 to 30"
 
 
+@pytest.mark.parametrize(("layout", "shape"), [("channels_first", (2, 30)), ("channels_last", (30, 2))])
+def test_one_window_over_all_channels_runs_along_time(layout: str, shape: tuple[int, int]) -> None:
+    windows = gralis.features.windows(30, 30, 2, layout, rate=10.0)
+    x = torch.arange(60.0).reshape(shape)
+    view = content(gralis.explain(lambda z: z.flatten(1).sum(1), x, features=windows))["view"]
+    assert (view["length"], view["n_channels"], view["windows"]) == (30, 2, [[0, 30]])
+    np.testing.assert_array_equal(view["signals"], x.numpy() if layout == "channels_first" else x.numpy().T)
+
+
 def test_a_long_series_is_thinned() -> None:
     windows = gralis.features.windows(5000, 1000)
     view = content(gralis.explain(lambda z: z.sum(1), torch.arange(5000.0), features=windows))["view"]

@@ -49,8 +49,7 @@ def _series(e: Explanation) -> dict[str, Any] | None:
     labels = e.features.labels[0]
     if e.features.kind != "windows":
         return None
-    rows_are_steps = labels.ndim == 1 or (labels.shape[0] > 1 and bool((labels == labels[:, :1]).all()))
-    time = 0 if rows_are_steps else 1
+    time = 0 if labels.ndim == 1 else _time_axis(labels)
     owner = labels if labels.ndim == 1 else np.moveaxis(labels, time, 0)[:, 0]
     x, base = (_over_time(array, labels.ndim, time) for array in (e.endpoints.x[0], _mean_baseline(e)))
     step = max(-(-len(owner) // _MOST_POINTS), 1)
@@ -66,6 +65,12 @@ def _series(e: Explanation) -> dict[str, Any] | None:
         "rate": e.features.meta.get("rate"),
         "unit": e.features.meta.get("unit", "steps"),
     }
+
+
+def _time_axis(labels: NDArray[Any]) -> int:
+    """The axis along which windows follow one another; the longer one if a single window spans all steps."""
+    steps_first, steps_last = bool((labels == labels[:, :1]).all()), bool((labels == labels[:1]).all())
+    return int(not steps_first or (steps_last and labels.shape[1] >= labels.shape[0]))
 
 
 def _over_time(array: NDArray[Any], n_axes: int, time: int) -> NDArray[np.float64]:
