@@ -117,6 +117,9 @@ def test_grains_nest_and_repeated_words_carry_their_position() -> None:
     text = "the film was good. the book was bad!\n\nwho said it?"
     assert [s.of(text) for s in split(text, "sentences")] == ["the film was good.", "the book was bad!", "who said it?"]
     assert [s.of(text) for s in split(text, "passages")] == ["the film was good. the book was bad!", "who said it?"]
+    windows = text.replace("\n", "\r\n")
+    for grain in ("sentences", "passages"):
+        assert [s.of(windows) for s in split(windows, grain)] == [s.of(text) for s in split(text, grain)]
     model, tok = network("bert"), tokenizer()
     names = explain(model, tok, text, target=0, budget=200).names
     assert list(names)[:5] == ["the [0]", "film", "was [2]", "good.", "the [4]"]

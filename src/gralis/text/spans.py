@@ -20,7 +20,7 @@ GRAINS = ("tokens", "words", "sentences", "passages")
 
 _WORD = re.compile(r"\S+")
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…]+[\"')\]]*(?=\s|$)|(?=\n)|$)", re.DOTALL)
-_PASSAGE = re.compile(r"\S(?:.*?)(?=\n[ \t]*\n|$)", re.DOTALL)
+_PASSAGE = re.compile(r"\S(?:.*?)(?=\n[ \t\r]*\n|$)", re.DOTALL)
 _LONGEST_NAME = 40
 
 
