@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -78,6 +79,19 @@ def test_importances_of_others_are_printed_without_control_characters(tmp_path) 
     loaded = gralis.many.Importance.load(tmp_path / "sums.json")
     assert "\x1b" not in repr(loaded)
     assert "\x1b" not in str(loaded.by_class)
+
+
+def test_names_of_inputs_are_printed_without_control_characters() -> None:
+    """Sensitivity names inputs, not features."""
+    rows = np.random.default_rng(0).normal(size=(50, 2))
+    found = gralis.sensitivity(
+        lambda z: z.sum(1), rows, names=["a\x1b[2J", "\udcff"], budget=2000, sets=[("a\x1b[2J", 1)]
+    )
+    for text in (repr(found), found._repr_html_(), found.to_frame().to_csv()):
+        text.encode()
+        assert "\x1b" not in text
+    columns = pd.DataFrame(rows, columns=["a\x1b[2J", "b"])
+    assert "\x1b" not in repr(gralis.sensitivity(lambda z: z.sum(1), columns, budget=2000))
 
 
 def test_marks_of_the_page_are_only_text_in_a_label(tmp_path) -> None:

@@ -25,7 +25,7 @@ EXPECTED = {
     crafted.generation_that_expands: "sentence *its parts are together larger than 256 MiB",
     crafted.generation_that_lies: "sentence *that Generation.save wrote",
     crafted.explanations_that_share: "explanations *600",
-    crafted.results_that_expand: "sentence *.parquet is not a whole Parquet file (it stands for 916 MiB, more than the 28",
+    crafted.results_that_expand: "sentence *a whole Parquet file (it stands for 916 MiB, more than the 28",
     crafted.deep_json: "sentence *is not a whole gralis report",
     crafted.parquet_of_many_rows: "row [1.0, 2.0] 12000000",
     crafted.parquet_of_long_cells: "sentence *a cell of 1048576 bytes in column 'long'",

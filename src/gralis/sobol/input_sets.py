@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from gralis.checks import is_whole
+from gralis.checks import is_whole, printable
 from gralis.errors import bad
 
 #: The numbers of the inputs of a set, in increasing order.
@@ -27,7 +27,8 @@ def with_pairs(sets: tuple[InputSet, ...], n: int) -> tuple[InputSet, ...]:
 
 def _members(one: object, names: Sequence[str], allowed: str, owner: str) -> InputSet:
     parts = list(one) if isinstance(one, Iterable) and not isinstance(one, str) else []
-    places = [names.index(part) if isinstance(part, str) and part in names else part for part in parts]
+    shown = [printable(part) if isinstance(part, str) else part for part in parts]
+    places = [names.index(part) if isinstance(part, str) and part in names else part for part in shown]
     good = [int(place) for place in places if is_whole(place, 0, len(names) - 1)]
     if not parts or len(good) != len(parts) or len(set(good)) != len(good):
         raise bad("sets", owner, f"{allowed}, without repetition", f"the set {one!r}")

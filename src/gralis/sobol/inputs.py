@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from gralis.arrays import Array, describe, to_numpy
+from gralis.checks import printable
 from gralis.errors import GralisError, bad
 
 _ALLOWED = (
@@ -156,10 +157,10 @@ def resolve(sampler: object, names: object, owner: str) -> tuple[Inputs, Sequenc
     else:
         raise bad("sampler", owner, _ALLOWED, describe(sampler))
     if names is None:
-        return inputs, default_names
+        return inputs, tuple(map(printable, default_names))
     if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != inputs.n_inputs:
         raise bad("names", owner, f"one name per input, {inputs.n_inputs} in all", repr(names))
-    return inputs, tuple(str(name) for name in names)
+    return inputs, tuple(printable(str(name)) for name in names)
 
 
 def _marginals(sampler: Sequence[Any], owner: str) -> tuple[Inputs, Sequence[str]]:
