@@ -14,6 +14,7 @@ import gralis
 from attack.bounded import bounded_memory
 from attack.doors import X, model
 from gralis import canonical, certificates, faithfulness, methods, targets, text, views
+from gralis.cli.config import section
 
 __all__ = ["bounded_memory"]  # a fixture
 
@@ -125,7 +126,14 @@ def test_more_evaluations_than_an_int64_can_count() -> None:
     assert gralis.explain(lambda z: z.prod(1), torch.ones(12) * 1.1, **options).cost.n_gradients > 0
 
 
-def test_a_cache_that_is_no_text_is_left_out(tmp_path) -> None:
-    (tmp_path / "cache").write_bytes(b"\xe0\xff\n")
+@pytest.mark.parametrize("content", [b"\xe0\xff\n", b"[" * 100_000 + b"\n"])
+def test_a_cache_that_is_no_text_is_left_out(tmp_path, content) -> None:
+    (tmp_path / "cache").write_bytes(content)
     known = text.remote(lambda prompts: [[-1.0] for _ in prompts], cache=tmp_path / "cache")
     assert [reply.logprobs for reply in known.ask(["a"], "b")] == [(-1.0,)]
+
+
+def test_a_deep_configuration_is_one_sentence(tmp_path) -> None:
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+    with pytest.raises(gralis.GralisError, match="cannot be read as TOML"):
+        section(tmp_path / "deep.toml", "explain", {}, [])

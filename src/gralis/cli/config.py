@@ -38,7 +38,7 @@ def section(path: Path, command: str, options: Mapping[str, Any], commands: Iter
     """The section of one command as text values. Every key must be the name of an option."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise GralisError(f"{path} cannot be read as TOML: {error}.") from error
     for name, entry in content.items():
         if name not in commands or not isinstance(entry, dict):

@@ -228,7 +228,7 @@ def _opened(path: Path) -> dict[str, Reply]:
         try:
             entry = json.loads(line)
             known[str(entry["key"])] = Reply(tuple(map(float, entry["logprobs"])), tuple(map(str, entry["tokens"])))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return known
 
