@@ -213,6 +213,25 @@ def test_without_a_limit_only_the_batch_itself_is_weighed(monkeypatch) -> None:
     assert calls.forwards.bytes_per_point == 1_000_000
 
 
+def test_a_function_of_arrays_is_weighed_by_the_memory_of_the_process_alone(monkeypatch) -> None:
+    """To count tensors torch loads 67 MiB of itself, which no limit of a black box should have to hold."""
+    held, sizes = [10**9], []
+
+    def box(z: np.ndarray) -> np.ndarray:
+        sizes.append(len(z))
+        held[0] = max(held[0], 10**9 + 1_000_000 * len(z))
+        return np.asarray(z).sum(1)
+
+    def counted() -> None:
+        raise AssertionError("tensors are counted")
+
+    for module in ("calls", "memory"):
+        monkeypatch.setattr(f"gralis.evaluation.{module}.resident_memory", lambda: held[0])
+    monkeypatch.setattr("gralis.evaluation.memory._LiveTensors", counted)
+    calls_of(gralis.models.blackbox(box), max_memory=10_000_000).values(GivenPoints(torch.cat([POINTS] * 6)))
+    assert 4 <= max(sizes) <= 10
+
+
 def test_what_else_happens_during_one_batch_is_not_part_of_it(monkeypatch) -> None:
     """While the first batch of four rows runs, the process grows by 60 MB for another reason; the second shows it."""
     held, sizes = [10**9], []

@@ -82,6 +82,7 @@ class ModelCalls:
         self.forwards, self.backwards = (BatchSizer.start(batch_size, layouts, gradients) for _ in range(2))
         place = device or getattr(model.model, "device", None) or torch.device("cpu")
         self._on_cpu = place.type == "cpu"
+        self._counts_tensors = gradients or not self._on_cpu  # a function of NumPy arrays has none
         self._resident: int | None = None  # the memory of the process after the first batch
         self._limited, self._weighs = max_memory is not None, weigh or max_memory is not None
         self._max_memory = max_memory if max_memory is not None else spare_memory(place)
@@ -165,7 +166,7 @@ class ModelCalls:
         first = sizer.bytes_per_point == 0
         if not (first or (self._weighs and sizer.unweighed(n_points, twice=not self._limited))):
             return evaluate()
-        with Weighing(self._memory_before()) as weighing:
+        with Weighing(self._memory_before(), tensors=self._counts_tensors) as weighing:
             rows = evaluate()
         if self._weighs and self._on_cpu and self._resident is None:
             self._resident = resident_memory()  # what libraries set up once is there now

@@ -26,7 +26,8 @@ class Weighing:
 
     The tensors of torch are counted one by one, those for the backward pass and temporary ones among them. If
     `since` is given, the memory of the process is looked at too, and compared with this number of bytes. It shows what
-    libraries hold outside torch, and what they have not given back.
+    libraries hold outside torch, and what they have not given back. Without `tensors` only the process is looked at:
+    torch loads a large part of itself to count tensors, and a function of NumPy arrays has none.
 
     >>> with Weighing() as weighing:
     ...     kept = torch.zeros(1000, dtype=torch.float64) + 1
@@ -34,22 +35,24 @@ class Weighing:
     16000
     """
 
-    def __init__(self, since: int | None = None) -> None:
+    def __init__(self, since: int | None = None, *, tensors: bool = True) -> None:
         self.bytes = 0
-        self._tensors = _LiveTensors()
+        self._tensors = _LiveTensors() if tensors else None
         self._resident = None if since is None else _ResidentMemory(since)
 
     def __enter__(self) -> Weighing:
         if self._resident is not None:
             self._resident.start()
-        self._tensors.__enter__()  # type: ignore[no-untyped-call]
+        if self._tensors is not None:
+            self._tensors.__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._tensors.__exit__(kind, error, trace)  # type: ignore[no-untyped-call]
-        self.bytes = self._tensors.peak
+        if self._tensors is not None:
+            self._tensors.__exit__(kind, error, trace)  # type: ignore[no-untyped-call]
+            self.bytes = self._tensors.peak
         if self._resident is not None:
             self.bytes = max(self.bytes, self._resident.stop())
 
