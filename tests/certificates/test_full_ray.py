@@ -100,3 +100,9 @@ def test_a_null_feature_alone_is_no_reason_for_doubt():
         found = gralis.explain(lambda z: torch.tanh(z[:, :5].sum(1)), x, plan=plan, budget=2000)
         assert not found.doubts
         assert found.values[5] == 0
+
+
+def test_every_ray_of_fixed_nodes_is_charged_with_what_the_ray_of_all_features_misses():
+    """All gradients vanish, so c(F) = -(F(x) - F(x')), and the shares of the rays of a feature sum to one."""
+    found = gralis.explain(saturated, FAR, quadrature="midpoint", n_nodes=4, **NO_VALUES)
+    assert found.half_widths() == pytest.approx(np.full(N, abs(found.delta)))
