@@ -49,7 +49,7 @@ test: $(STAMP) browser ## run the tests and the docstring examples, except those
 	$(PYTEST)
 
 test-slow: $(STAMP) ## run the tests marked slow
-	$(PYTEST) -m slow
+	$(PYTEST) -m slow --timeout 3600
 
 verify: $(STAMP) ## check the claims of the paper and the library, row by row
 	$(BIN)/python -m gralis verify

@@ -18,6 +18,7 @@ from gralis.files.archive import Shared, checked, contents
 from gralis.files.archive import load as load_one
 from gralis.results.explanations import Explanations
 from gralis.storage.container import read_arrays, write_arrays
+from gralis.storage.packed import has_part
 
 __all__ = ["ROWS", "load", "load_rows", "save_rows"]
 
@@ -55,16 +56,9 @@ def load(path: str | Path) -> Any:
     True
     """
     path = as_path(path, "load")
-    if _holds(path, "generation.json"):
+    if has_part(path, "generation.json"):
         raise GralisError(f"{path} holds the explanation of an answer; gralis.text.load reads it.")
     return load_rows(path) if path.is_file() and _kind(path) == ROWS else load_one(path)
-
-
-def _holds(path: Path, name: str) -> bool:
-    """Whether a file is an archive with a part of this name."""
-    with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
-        return name in archive.namelist()
-    return False
 
 
 def _kind(path: Path) -> object:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from gralis.storage.container import write_whole
 
-__all__ = ["BROKEN", "read_parts", "write_parts"]
+__all__ = ["BROKEN", "has_part", "read_parts", "write_parts"]
 
 _MOST_UNPACKED = 256 * 2**20  # bytes; more is stored without compression, so that no small file can stand for it
 _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the decoders of others have no limits
@@ -68,3 +69,24 @@ def read_parts(path: Path) -> dict[str, bytes]:
             with archive.open(info) as member:  # with a number, no more than that is unpacked, whatever the file says
                 parts[info.filename] = member.read(max(info.file_size, 1))
         return parts
+
+
+def has_part(path: Path, name: str) -> bool:
+    """Whether a file is a zip with a part of this name.
+
+    Parameters
+    ----------
+    path : Path
+        The file; there may be none.
+    name : str
+        The name of the part.
+
+    Returns
+    -------
+    bool
+    """
+    if not path.is_file():  # a pipe would never end
+        return False
+    with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        return name in archive.namelist()
+    return False

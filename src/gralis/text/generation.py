@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from gralis.files.archive import from_bytes, to_bytes
 from gralis.results.explanation import Explanation
 from gralis.results.explanations import Explanations
 from gralis.storage.container import write_text
-from gralis.storage.packed import BROKEN, read_parts, write_parts
+from gralis.storage.packed import BROKEN, has_part, read_parts, write_parts
 from gralis.text.closer_look import require_model
 from gralis.text.explained_answer import ExplainedAnswer
 from gralis.text.prompt import Prompt
@@ -224,13 +223,7 @@ class Generation(ExplainedAnswer):
 
 def is_saved(path: str | Path) -> bool:
     """Whether a file is one that `Generation.save` wrote, by the names of its parts."""
-    try:
-        if not Path(path).is_file():  # a pipe would never end
-            return False
-        with zipfile.ZipFile(path) as archive:
-            return "generation.json" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
+    return has_part(Path(path), "generation.json")
 
 
 def load(path: str | Path) -> Generation:
