@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import ClassVar
+
 import pytest
 import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import gralis
 from gralis.estimators import adjusted, shapley
+from gralis.estimators.one_thread import one_thread
 
 
 def threads() -> set[int]:
@@ -30,3 +35,24 @@ def test_a_fit_uses_one_thread(plan: str, module: object, name: str, monkeypatch
         assert threads() == {2}
     assert seen
     assert all(found == {1} for found in seen)
+
+
+def test_libraries_are_looked_for_again_after_an_import_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Controller:
+        lib_controllers: ClassVar[list[object]] = []
+
+        def __init__(self) -> None:
+            looks.append(self)
+
+        def select(self, user_api: str) -> Controller:
+            return self
+
+    looks: list[Controller] = []
+    monkeypatch.setattr("gralis.estimators.one_thread.ThreadpoolController", Controller)
+    monkeypatch.setitem(sys.modules, "a_first_import", ModuleType("a_first_import"))
+    for expected in (1, 1, 2, 2):
+        if expected == 2:
+            monkeypatch.setitem(sys.modules, "a_later_import", ModuleType("a_later_import"))
+        with one_thread():
+            pass
+        assert len(looks) == expected

@@ -6,9 +6,10 @@ thread alone, twenty times longer on a busy machine. The model keeps its threads
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 
 from threadpoolctl import LibController, ThreadpoolController
 
@@ -21,7 +22,7 @@ def one_thread() -> Iterator[None]:
 
     The number of threads is then what it was before.
     """
-    several = [(library, library.num_threads) for library in _libraries() if library.num_threads > 1]
+    several = [(library, library.num_threads) for library in _libraries(len(sys.modules)) if library.num_threads > 1]
     try:
         for library, _ in several:
             library.set_num_threads(1)
@@ -31,7 +32,7 @@ def one_thread() -> Iterator[None]:
             library.set_num_threads(n_threads)
 
 
-@cache
-def _libraries() -> list[LibController]:
-    """The libraries of linear algebra that this process has loaded."""
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> list[LibController]:
+    """The libraries of linear algebra that this process has loaded; an import may bring another one."""
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
