@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import kendalltau, spearmanr
-from scipy.stats import t as student
 from torch import nn
 
 from gralis import faithfulness as metrics
@@ -96,6 +94,8 @@ def _weights_of(model: Any, x: object, **options: Any) -> Any:
 
 
 def _repeats() -> list[ClaimRow]:
+    from scipy.stats import kendalltau, spearmanr  # takes long to import
+
     a, b = np.array([3.0, 1.0, 2.0, -1.0]), np.array([1.0, 2.0, 3.0, -4.0])
     runs = np.stack([WEIGHTS + 0.1 * seed * np.array([1.0, -1.0, 0.0, 0.0]) for seed in range(3)])
     noise = np.sqrt(sum(((u - v) ** 2).sum() for u in runs for v in runs) / (3 * 2) / 2) / np.linalg.norm(runs.mean(0))
@@ -137,6 +137,8 @@ def _repeats() -> list[ClaimRow]:
 
 
 def _summaries() -> list[ClaimRow]:
+    from scipy.stats import t as student  # takes long to import
+
     values = np.array([0.2, 0.4, 0.9])
     half = student.ppf(0.975, 2) * values.std(ddof=1) / np.sqrt(3)
     curves = [metrics.Curve(np.array([0.0, 1.0]), np.array([v, 1.0])) for v in values]

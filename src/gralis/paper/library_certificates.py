@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau, spearmanr
 
 from gralis import plans
 from gralis.api.explain import explain
@@ -121,6 +120,8 @@ def _possible() -> bool:
 
 
 def _audit() -> list[ClaimRow]:
+    from scipy.stats import kendalltau, spearmanr  # takes long to import
+
     phi = np.array(rational.gralis(TOY, X, BASE, weight_of), dtype=float)
     other = np.array([5.0, phi[1], 0.5])
     run = explained(plan="exhaustive", budget=None)

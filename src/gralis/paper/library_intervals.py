@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import t as student
 from torch import Tensor
 
 from gralis import plans
@@ -30,6 +29,8 @@ def rows() -> list[ClaimRow]:
 
 
 def _replicates() -> list[ClaimRow]:
+    from scipy.stats import t as student  # takes long to import
+
     """The half-widths of Algorithm 1 against Student's quantile for one feature and for a union bound."""
     n, m = 7, 12
     F = Polynomial.random(np.random.default_rng(1), n, degree=1, n_terms=9)

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from gralis.trees.compiled import compiled
+from gralis.trees.compiled import Compiled
 
 __all__ = ["add_row"]
 
 _NONE_LO, _NONE_HI = -1.0, 2.0
 
 
-@compiled
+@Compiled
 def _product_factors(p, nodes, weights, member, measure, scale):
     """What a product law needs at the nodes u: q_j, 1 - q_j, and the measures of u for members and for others.
 
@@ -47,13 +47,13 @@ def _product_factors(p, nodes, weights, member, measure, scale):
         scale[1, j] = 1.0 / z
 
 
-@compiled
+@Compiled
 def _credit(out, i, values, leaf, amount):
     for k in range(values.shape[1]):
         out[k, i] += amount * values[leaf, k]
 
 
-@compiled
+@Compiled
 def _tie_by_product(n_in, n_out, n_stay, top, V, member, measure, scale, ties, lists, values, leaf, out):
     """Features that cross at one moment: those that come, members that leave, and others that leave if members."""
     k = (n_in + n_out + n_stay + 1) // 2
@@ -79,7 +79,7 @@ def _tie_by_product(n_in, n_out, n_stay, top, V, member, measure, scale, ties, l
             _credit(out, i, values, leaf, -scale[1, i] * w * t**n_in * (1.0 - t) ** n_out * total)
 
 
-@compiled
+@Compiled
 def _tie_by_size(n_in, n_out, n_stay, a, b, tables, lists, values, leaf, out):
     """The same where a coalition counts by its size: tables[0, a, b] is the weight with a features in and b out."""
     come, leave, stay, ways = 0.0, 0.0, 0.0, 1.0
@@ -97,7 +97,7 @@ def _tie_by_size(n_in, n_out, n_stay, a, b, tables, lists, values, leaf, out):
         _credit(out, lists[1, j], values, leaf, come if j < n_in else -leave if j < n_in + n_out else -stay)
 
 
-@compiled
+@Compiled
 def _leaf(k, top, feature, span, V, member, measure, scale, tables, ties, lists, values, leaf, out):
     """All jumps into and out of one leaf."""
     by_product = V.shape[1] > 0
@@ -172,7 +172,7 @@ def _leaf(k, top, feature, span, V, member, measure, scale, tables, ties, lists,
                 V[top, m] *= member[1, lists[1, j], m]
 
 
-@compiled
+@Compiled
 def _may_be_reached(k, top, span):
     """Whether some moment is after all that must come and before all that must not have left."""
     last, first = _NONE_LO, _NONE_HI
@@ -182,7 +182,7 @@ def _may_be_reached(k, top, span):
     return last <= first
 
 
-@compiled
+@Compiled
 def add_row(trees, x, baselines, left_x, left_z, jumps, shares, law, tables, ties, deep, out):
     """Add phi of one input, averaged over the baselines, for all trees of a block, to `out` (n_outputs, n_features)."""
     roots, left, right, column, threshold, group, values = trees

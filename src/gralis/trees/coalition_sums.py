@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gralis.trees.compiled import compiled
+from gralis.trees.compiled import Compiled
 
 __all__ = ["add_singles", "add_tables", "add_two", "leaf_paths", "pattern_tables"]
 
 
-@compiled
+@Compiled
 def _next_leaf(left, right, owner, left_x, left_z, number, way, top):
     """Walk to the next leaf that some coalition reaches, from the way at this level. Returns the leaf and its level.
 
@@ -47,7 +47,7 @@ def _next_leaf(left, right, owner, left_x, left_z, number, way, top):
     return node, top
 
 
-@compiled
+@Compiled
 def add_singles(trees, left_x, left_z, shares, tables, deep, out, total):
     """Add the index of every feature to `out` (n_outputs, n_features), and a sum over all leaves to `total`.
 
@@ -71,7 +71,7 @@ def add_singles(trees, left_x, left_z, shares, tables, deep, out, total):
                 top -= 1
 
 
-@compiled
+@Compiled
 def add_two(trees, left_x, left_z, shares, tables, deep, out):
     """Add the index of every pair of features to `out` (n_outputs, n_features, n_features), above the diagonal.
 
@@ -96,7 +96,7 @@ def add_two(trees, left_x, left_z, shares, tables, deep, out):
                 top -= 1
 
 
-@compiled
+@Compiled
 def leaf_paths(trees, deep):
     """The comparisons on the way to each leaf, their sides, the place of each among the leaf's features, and those."""
     _, left, right, owner, _ = trees
@@ -134,7 +134,7 @@ def leaf_paths(trees, deep):
     return starts, path, to_left, place, widths, features
 
 
-@compiled
+@Compiled
 def pattern_tables(leaves, left_z, weights, tables):
     """For every leaf and every set of its features that x brings: the mean weight of each feature, over all baselines.
 
@@ -177,7 +177,7 @@ def pattern_tables(leaves, left_z, weights, tables):
     return result
 
 
-@compiled
+@Compiled
 def add_tables(values, leaves, features, left_x, result, out):
     """Add what the tables of `pattern_tables` give for each row to `out` (n_rows, n_outputs, n_features)."""
     starts, path, to_left, place, widths, offsets, _ = leaves

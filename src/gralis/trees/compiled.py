@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-__all__ = ["compiled", "has_numba"]
+__all__ = ["Compiled", "has_numba"]
 
 
 def has_numba() -> bool:
@@ -17,11 +18,28 @@ def has_numba() -> bool:
     return True
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, compiled at its first call. Sums may be reordered, but infinities and NaN are kept."""
-    if not has_numba():
-        return function
-    import numba
+class Compiled:
+    """A function that is compiled at its first call, so that numba is imported only where trees are explained.
 
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
-    return numba.njit(function, **options)  # type: ignore[no-any-return]
+    Sums may be reordered, but infinities and NaN are kept.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._fast(*arguments)
+
+    @cached_property
+    def _fast(self) -> Any:
+        if not has_numba():
+            return self._function
+        import numba
+
+        options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+        return numba.njit(self._function, **options)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba asks for where one compiled function calls another."""
+        return self._fast._numba_type_
