@@ -72,6 +72,16 @@ def test_a_fit_is_a_phase_of_its_own(plan, clock, monkeypatch, capsys) -> None:
     assert len(shown) == 1
     assert "gralis: fit" in shown[0]
     assert "100%" not in shown[0]
+    assert "0/" not in shown[0]  # a fit has no points
+
+
+def test_a_file_gets_few_lines(clock, capsys) -> None:
+    with Bar(True, 1000) as bar:
+        bar.phase("rays", 1000)
+        for _ in range(1000):
+            clock.seconds += 0.1
+            bar.add(1)
+    assert capsys.readouterr().err.count("gralis: rays") <= 3
 
 
 def test_a_callback_counts_the_forwards_of_a_plan_without_gradients() -> None:

@@ -18,6 +18,7 @@ ProgressOption = bool | Callable[[int, int], None] | None
 
 SHOWN_AFTER = 2.0  # seconds, for a bar that nobody asked for
 _BETWEEN_LOOKS = 0.5  # seconds
+_BETWEEN_LINES = 10.0  # seconds, where every look is a line of a file
 
 
 class Bar:
@@ -40,7 +41,8 @@ class Bar:
         self, progress: ProgressOption, total: int, unit: str = "point", *, counts_forwards: bool = False
     ) -> None:
         self._callback = progress if callable(progress) and not isinstance(progress, bool) else None
-        self.wanted = progress is True or (progress is None and _somebody_looks())
+        self._live = _somebody_looks()
+        self.wanted = progress is True or (progress is None and self._live)
         self._shown_at = clock.now() + (0.0 if progress is True else SHOWN_AFTER)
         self._counts_forwards, self._unit = counts_forwards, unit
         self._done, self._total = 0, total
@@ -75,7 +77,8 @@ class Bar:
             self._phase = (name, total, 0)
             if self._bar is not None:
                 self._bar.set_description_str(_title(name), refresh=False)
-                self._bar.reset(total=total)
+                self._bar.reset()
+                self._bar.total = total  # `reset` keeps the total of the phase before if there is none
             self.look()
 
     def add(self, n_gradients: int, n_forwards: int = 0) -> None:
@@ -85,7 +88,8 @@ class Bar:
             self._phase = (name, total, done + n_gradients + n_forwards)
             if self._bar is not None:
                 self._bar.update(n_gradients + n_forwards)
-            self.look()
+            else:
+                self.look()
         n = n_forwards if self._counts_forwards else n_gradients
         self._done += n
         if self._callback is not None and n:
@@ -102,13 +106,17 @@ class Bar:
                 return
             if self._bar is None:
                 name, total, done = self._phase
-                self._bar = tqdm(total=total, initial=done, unit=self._unit, desc=_title(name), leave=False)
+                every = 0.1 if self._live else _BETWEEN_LINES
+                bar = tqdm(
+                    total=total, initial=done, unit=self._unit, desc=_title(name), leave=False, mininterval=every
+                )
+                self._bar = bar
             else:
                 self._bar.refresh()
 
     def _look_again(self) -> None:
         """A fit tells nothing while it runs, so that somebody else has to look."""
-        while not self._closed.wait(_BETWEEN_LOOKS):
+        while not self._closed.wait(_BETWEEN_LOOKS if self._live else _BETWEEN_LINES):
             self.look()
 
 
