@@ -40,9 +40,11 @@ demo: $(STAMP) ## explain a real network on a real photograph; results in demo-o
 	$(BIN)/python -m gralis.demo --out demo-output
 
 # Debian's chromium for the tests of the report; where it cannot be installed they are skipped (in CI they fail).
+APT := DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0
 browser:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { test "$$(id -u)" = 0 && \
-		{ apt-get install -y -q chromium || { apt-get update -q && apt-get install -y -q chromium; }; }; } || \
+		{ $(APT) install -y chromium >/dev/null 2>&1 || \
+		{ $(APT) update && $(APT) install -y chromium >/dev/null; }; }; } || \
 		echo "no chromium: the browser tests will be skipped" >&2
 
 test: $(STAMP) browser ## run the tests and the docstring examples, except those marked slow
