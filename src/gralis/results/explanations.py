@@ -18,7 +18,7 @@ from gralis.results.attribution import Attribution
 from gralis.results.difference import difference
 from gralis.results.explanation import Explanation
 from gralis.results.stacked import Stacked
-from gralis.results.tables import doubt_lines, error_text, largest_first, name_width, united
+from gralis.results.tables import doubt_lines, largest_first, name_width, united, value_text
 
 __all__ = ["Attributions", "Explanations"]
 
@@ -155,7 +155,7 @@ class Explanations(Stacked):
         lines = [f"{'feature':<{width}}  {head}"]
         for i in order:
             cells = [
-                f"{f'{one.values[i]:.4g} +- {error_text(half[i])}':>{w}}"
+                f"{value_text(one.values[i], half[i], 4):>{w}}"
                 for one, half, w in zip(shown, halves, columns, strict=True)
             ]
             lines.append(f"{names[int(i)]:<{width}}  " + "  ".join(cells))

@@ -18,6 +18,7 @@ __all__ = [
     "name_width",
     "titled",
     "united",
+    "value_text",
 ]
 
 SMALLEST = float(np.nextafter(0.0, 1.0))  # the half-width of a number that is not exact, but that nothing changes
@@ -45,6 +46,16 @@ def error_text(half_width: float) -> str:
     if half_width == SMALLEST:
         return "0"
     return "exact" if half_width == 0 else f"{half_width:.2g}"
+
+
+def value_text(value: float, half_width: float, digits: int) -> str:
+    """A value with its half-width, in one cell of a table.
+
+    >>> value_text(1.2345, 0.02, 3), value_text(1.2345, 0.0, 3), value_text(1.2345, float("nan"), 3)
+    ('1.23 +- 0.02', '1.23 exact', '1.23 +- unknown')
+    """
+    error = error_text(half_width)
+    return f"{value:.{digits}g} {error if error == 'exact' else f'+- {error}'}"
 
 
 def titled(what: str, exact: bool, note: str) -> str:

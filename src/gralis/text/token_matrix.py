@@ -13,7 +13,7 @@ from gralis.arrays import Array
 from gralis.certificates.simultaneous import half_widths
 from gralis.estimators import Estimate
 from gralis.results.result import Result
-from gralis.results.tables import error_text
+from gralis.results.tables import value_text
 from gralis.text.spans import visible
 
 __all__ = ["TokenMatrix"]
@@ -102,9 +102,9 @@ class TokenMatrix(Result):
         values, half = self.values, self.printed_half_widths
         order = np.argsort(-np.abs(values).max(0), kind="stable")[:_MOST_FEATURES]
         heads = [_short(self.names[i]) for i in order]
-        cells = [
-            [f"{values[row, i]:.3g} +- {error_text(half[row, i])}" for i in order] for row in range(len(self.tokens))
-        ][:_MOST_TOKENS]
+        cells = [[value_text(values[row, i], half[row, i], 3) for i in order] for row in range(len(self.tokens))][
+            :_MOST_TOKENS
+        ]
         widths = [max(len(head), *(len(row[k]) for row in cells)) for k, head in enumerate(heads)]
         first = max(5, *(len(visible(token)) for token in self.tokens[:_MOST_TOKENS]))
         lines = [f"{'token':<{first}}  " + "  ".join(f"{h:>{w}}" for h, w in zip(heads, widths, strict=True))]
