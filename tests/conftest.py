@@ -1,4 +1,4 @@
-"""One torch thread per xdist worker, drawing without a display, the hypothesis profiles, and no silent skips in CI."""
+"""One torch thread per xdist worker, no display, hypothesis profiles, no silent skips in CI, steady names of tests."""
 
 import os
 import re
@@ -45,3 +45,9 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     fail_if_missing(report)
     return report
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse a name with an address, which differs between the processes of pytest-xdist: these then run nothing."""
+    if " at 0x" in item.nodeid:
+        raise pytest.UsageError(f"{item.nodeid}: the name holds an address; give the parameters `ids`.")

@@ -248,7 +248,9 @@ def test_stated_errors_of_the_shared_plan_are_honest(kind: str, n: int, kernel: 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [6, 7, 8])
 @pytest.mark.parametrize("kind", ["softplus", "relu", "tanh"])
-@pytest.mark.parametrize("kernel", [Uniform(), Gaussian(0.75), Gaussian(0.3), rugged], ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [Uniform(), Gaussian(0.75), Gaussian(0.3), rugged], ids=["uniform", "0.75", "0.3", "rugged"]
+)
 def test_stated_errors_of_the_shared_plan_are_honest_everywhere(kernel: object, kind: str, n: int) -> None:
     check_honesty(150, kind, n, kernel)
 
