@@ -303,6 +303,15 @@ MUTANTS = (
         ("tests/sobol/test_one_pass.py::test_few_baselines_do_not_bias_the_shares",),
     ),
     Mutant(
+        "term-shares-rounding",
+        "sobol.term_shares",
+        "sobol/one_pass.py",
+        "(2 * m.mean(1).std(0) * rounding + rounding**2)",
+        "(0 * m.mean(1).std(0) * rounding)",
+        "the rounding of F is in no error",
+        ("tests/sobol/test_one_pass.py::test_a_term_that_the_model_does_not_have_is_covered_up_to_rounding",),
+    ),
+    Mutant(
         "sets-own",
         "sobol.sensitivity",
         "sobol/moments.py",

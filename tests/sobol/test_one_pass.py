@@ -43,6 +43,19 @@ def test_indices_of_any_order_are_covered() -> None:
     assert "x[0] x x[1] x x[2]" in repr(found) or "0 x 1 x 2" in repr(found)
 
 
+@pytest.mark.parametrize("seed", [4, 8, 18])
+def test_a_term_that_the_model_does_not_have_is_covered_up_to_rounding(seed: int) -> None:
+    """Its coefficients are a few roundings of F, and the jackknife does not see how far these move its share."""
+
+    def f(z: object) -> object:
+        return z[:, 0] ** 2 + z[:, 0] * z[:, 1] + z[:, 1] * z[:, 2]
+
+    rng = np.random.default_rng(seed)
+    X, B = rng.uniform(-1, 1, (100, 3)), rng.uniform(-1, 1, (30, 3))
+    found = term_shares(explained(f, X, gralis.baselines.sample(B)), sets=[(0, 1, 2)])
+    assert abs(found.shares[0, 1, 2]) <= found.half_width[0, 1, 2] < 1e-24
+
+
 def test_baselines_drawn_like_the_inputs_give_hoeffding_terms_of_any_model() -> None:
     """F = a^2 + a b on [-1, 1]^2: Var a^2 = 4/45, Var ab = 1/9, so S_0 = 4/9 and S_01 = 5/9."""
 

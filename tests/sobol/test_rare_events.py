@@ -56,7 +56,8 @@ def test_a_well_behaved_function_has_no_doubts_and_hardly_wider_intervals(covera
 def test_intervals_hold_or_are_doubted(coverage: ModuleType) -> None:
     for name, case in {**coverage.smooth_cases(), **coverage.rare_cases()}.items():
         cell = coverage.sensitivity_cell(name, case, coverage.BUDGETS[0], 30, "sampling")
-        assert cell["honest"] >= 0.8, name  # 0.92, with 30 runs
+        for kind in coverage.KINDS:  # each kind promises by itself
+            assert max(cell[kind], cell["doubts"]) >= 0.8, (name, kind)  # 0.92, with 30 runs
         if name in coverage.smooth_cases():
             assert cell["doubts"] <= 0.05
             assert cell["wider"] <= 1.1
@@ -66,5 +67,5 @@ def test_intervals_hold_or_are_doubted(coverage: ModuleType) -> None:
 def test_one_pass_and_importance_cover(coverage: ModuleType) -> None:
     shares = coverage.one_pass_cell(20)
     assert min(shares["shares"], shares["closed"]) >= 0.8
-    for cell in coverage.importance_cells(25):
+    for cell in coverage.importance_cells(25, (30, 100)):
         assert min(cell["mean_abs"], cell["mean"]) >= 0.8, cell

@@ -96,7 +96,8 @@ def term_shares(
     f_x = np.array([one.f_x for one in each])
     if np.ptp(f_x) == 0:
         raise GralisError("F is the same for all explained inputs, so its variance has no shares.")
-    estimate = _jackknife(m, noise, f_x)
+    rounding = max(one.design.rounding for one in each) * 2.0 ** np.array([len(t) for t in terms])
+    estimate = _jackknife(m, noise, f_x).with_rounding(_rounding_of_shares(m, rounding, f_x))
     rows = np.array([[float(set(part) <= set(t)) for part in terms] for t in wanted])
     own = np.array([[float(part == t) for part in terms] for t in wanted])
     doubts = (*_fit_doubts(len(sampled), len(each)), *_mean_doubts(m, terms, names, float(f_x.std())))
@@ -156,6 +157,11 @@ def _jackknife(m: Array, noise: Array, f_x: Array) -> Estimate:
     second, fourth = (departures**2).sum(0), (departures**4).sum(0)
     carriers = np.divide(second**2, fourth, out=np.full(len(fourth), np.inf), where=fourth > 0)
     return Estimate(_shares(m, noise, f_x), departures, "one pass", carriers=carriers)
+
+
+def _rounding_of_shares(m: Array, rounding: Array, f_x: Array) -> Array:
+    """(2 sd(m_T) r + r^2) / Var F: how far a share may move if every m_T is off by r (n_terms,)."""
+    return np.asarray((2 * m.mean(1).std(0) * rounding + rounding**2) / f_x.var(ddof=1))
 
 
 def _fit_doubts(n_sampled: int, n: int) -> tuple[str, ...]:
