@@ -97,7 +97,7 @@ def through_pipeline(pipeline: Any, trees: TreeEnsemble) -> TreeEnsemble:
 
 def _through(step: Any, columns: Sequence[_Column]) -> list[_Column]:
     """The columns after a fitted step, each with the column of the table from which it comes."""
-    kind = type(step).__name__
+    kind = _kind(step)
     if step in ("passthrough", None) or (kind == "FunctionTransformer" and step.func is None):
         return list(columns)
     if kind == "Pipeline":
@@ -118,6 +118,11 @@ def _through(step: Any, columns: Sequence[_Column]) -> list[_Column]:
         counts = step._n_features_outs
         return [_Column(column.owner, True) for column, n in zip(columns, counts, strict=True) for _ in range(n)]
     raise _refusal(step, "may mix columns or bend the way between two values")
+
+
+def _kind(step: Any) -> str:
+    """The name of a step of scikit-learn; a class of somebody else may do anything under the same name."""
+    return type(step).__name__ if type(step).__module__.partition(".")[0] == "sklearn" else ""
 
 
 def _parts(step: Any, columns: Sequence[_Column]) -> list[list[_Column]]:

@@ -33,6 +33,9 @@ _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
 }
 
 
+_PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples")
+
+
 def _reader(estimator: object) -> Callable[[Any], TreeEnsemble] | None:
     """The reader of the first class among the estimator's bases that has one. No library is imported."""
     for base in type(estimator).__mro__:
@@ -42,7 +45,22 @@ def _reader(estimator: object) -> Callable[[Any], TreeEnsemble] | None:
     return None
 
 
+def _check_predictions(estimator: object) -> None:
+    """Refuse an estimator whose predictions are redefined outside its library, because its trees may say otherwise."""
+    libraries = {library for library, _ in _READERS}
+    for owner in (estimator, *type(estimator).__mro__):
+        if isinstance(owner, type) and owner.__module__.partition(".")[0] in libraries:
+            return
+        own = [name for name in _PREDICTIONS if name in getattr(owner, "__dict__", ())]
+        if own:
+            raise GralisError(
+                f"This {type(estimator).__name__} has a {own[0]} of its own, which may change what its trees predict; "
+                f"explain this function with gralis.models.blackbox, or pass the library's own estimator."
+            )
+
+
 def _read_pipeline(pipeline: Any) -> TreeEnsemble:
+    """The trees at the end of a pipeline."""
     return through_pipeline(pipeline, read(pipeline.steps[-1][1]))
 
 
@@ -92,6 +110,7 @@ def read(estimator: object) -> TreeEnsemble:
             "CatBoost"
         )
         raise bad("estimator", "models.trees", allowed, f"a {type(estimator).__name__}")
+    _check_predictions(estimator)
     try:
         return reader(estimator)
     except GralisError:
