@@ -103,9 +103,9 @@ def test_bars_have_a_line_at_zero() -> None:
 
 
 def test_long_names_are_cut() -> None:
-    names = ["a" * 32, "b" * 33]
-    shown = [name for name, _ in bars(plot(with_values(groups([0, 1], names=names), [2.0, 1.0])))]
-    assert shown == ["a" * 32, "b" * 31 + "…"]
+    names = ["a" * 32, "b" * 30 + "2023", "b" * 30 + "2024"]
+    shown = [name for name, _ in bars(plot(with_values(groups([0, 1, 2], names=names), [3.0, 2.0, 1.0])))]
+    assert shown == ["a" * 32, "b" * 15 + "…" + "b" * 11 + "2023", "b" * 15 + "…" + "b" * 11 + "2024"]
 
 
 # --- heat map --------------------------------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ import torch
 
 import gralis
 from gralis import Explainer, GralisError, explain
-from gralis.views.row_parts import error_caption, error_share, ranked
+from gralis.views.row_parts import error_caption, error_share, ranked, text_colours
 from gralis.views.row_relations import strongest_partner
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
+from matplotlib.colors import to_hex  # noqa: E402
 from sklearn.compose import make_column_transformer  # noqa: E402
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor  # noqa: E402
 from sklearn.linear_model import LinearRegression  # noqa: E402
@@ -148,6 +149,25 @@ def test_the_partner_is_the_one_that_interacts() -> None:
     assert found.names[partner] == "b"
     assert "SII" in how
     assert "coloured by c, chosen by you" in found.plot("scatter", feature="a", partner="c").axes[0].get_title()
+
+
+def test_texts_of_the_partner_have_colours_with_names(rows) -> None:
+    ax = rows.plot("scatter", feature="a", partner="town").axes[0]
+    legend = {
+        text.get_text(): to_hex(dot.get_color())
+        for text, dot in zip(ax.get_legend().get_texts(), ax.get_legend().legend_handles, strict=True)
+    }
+    assert set(legend) == {"Oslo", "Rome"}
+    assert len(set(legend.values())) == 2
+    shown = [to_hex(colour) for colour in ax.collections[0].get_facecolors()]
+    assert shown == [legend[town].lower() for town in FRAME["town"].iloc[:12]]
+    assert len(ax.figure.axes) == 1, "a bar from low to high says nothing about texts"
+
+
+def test_rare_texts_and_missing_entries_share_a_colour() -> None:
+    entries = np.array([*"aabbccddeeffg", None, np.nan, 3.0], dtype=object)
+    assert list(text_colours(entries)) == list("abcdef")
+    assert text_colours(np.array([1.0, np.nan])) == {}
 
 
 def test_colours_follow_ranks_and_leave_texts_out() -> None:

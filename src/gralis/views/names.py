@@ -19,5 +19,12 @@ def literal(text: str) -> str:
 
 
 def short(name: str) -> str:
-    """`literal`, cut if the name is too long for a picture."""
-    return literal(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…")
+    """`literal`, without its middle if the name is too long for a picture: names often differ only at their ends.
+
+    >>> short("mean_of_the_last_twelve_months_of_income")
+    'mean_of_the_las…onths_of_income'
+    """
+    if len(name) <= _LONGEST_NAME:
+        return literal(name)
+    kept = (_LONGEST_NAME - 1) // 2
+    return literal(f"{name[:kept]}…{name[-kept:]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from gralis.arrays import Array
 from gralis.results.stacked import Stacked
-from gralis.views.colours import AGAINST, FOR, GREY
+from gralis.views.colours import AGAINST, FOR, GREY, LINES
+from gralis.views.names import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,11 +22,13 @@ __all__ = [
     "by_size",
     "clean",
     "colour_bar",
+    "colour_legend",
     "colours_of",
     "error_caption",
     "error_share",
     "low_to_high",
     "ranked",
+    "text_colours",
 ]
 
 
@@ -95,6 +99,25 @@ def colours_of(entries: NDArray[Any]) -> NDArray[Any]:
 
     places = ranked(entries)
     return np.where(np.isfinite(places)[:, None], low_to_high()(np.nan_to_num(places)), to_rgba(GREY))
+
+
+def text_colours(entries: NDArray[Any]) -> dict[str, str]:
+    """A colour for each of the most frequent texts of a feature, in the order of the texts; empty if there are none."""
+    numbers = as_numbers(entries)
+    texts = Counter(str(e) for e, x in zip(entries, numbers, strict=True) if np.isnan(x) and e is not None and e == e)
+    frequent = sorted(text for text, _ in texts.most_common(len(LINES) - 1))
+    return dict(zip(frequent, LINES, strict=False))
+
+
+def colour_legend(ax: Axes, label: str, colours: dict[str, str], others: bool) -> None:
+    """The colours of texts beside the axes, and grey for other texts and missing entries if there are some."""
+    from matplotlib.lines import Line2D
+
+    shown = {short(text): colour for text, colour in colours.items()} | ({"other or missing": GREY} if others else {})
+    dots = [Line2D([], [], marker="o", linestyle="", color=colour, label=text) for text, colour in shown.items()]
+    found = ax.legend(handles=dots, title=label, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+    found.get_title().set_fontsize("small")
+    found.set_frame_on(False)
 
 
 def clean(ax: Axes, *sides: str) -> None:

@@ -37,7 +37,7 @@ def decision(rows: Stacked, ax: Axes, *, top: int, level: float, **_: Any) -> No
     left = len(rows.names) - len(order)
     widest = float(np.nanmax(half, initial=0.0))
     notes = [f"F(x') + sum of the values; dotted: mean F(x') = {rows.f_baseline.mean():.4g}"]
-    notes += [f"each line begins with {left} smaller features together"] if left else []
+    notes += [f"each line begins with {left} smaller feature{'s together' if left > 1 else ''}"] if left else []
     notes += [error_caption(rows, order) + (f"; widest step +- {widest:.2g}" if widest else "")]
     ax.set_xlabel("\n".join(notes))
 

@@ -12,7 +12,16 @@ from gralis.errors import GralisError
 from gralis.results.stacked import Stacked
 from gralis.views.colours import GREY, INK
 from gralis.views.names import short
-from gralis.views.row_parts import as_numbers, by_size, clean, colour_bar, colours_of, error_caption
+from gralis.views.row_parts import (
+    as_numbers,
+    by_size,
+    clean,
+    colour_bar,
+    colour_legend,
+    colours_of,
+    error_caption,
+    text_colours,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +44,11 @@ def scatter(
     known = np.isfinite(half) & (half > 0)
     if known.any():
         ax.errorbar(places[known], values[known], yerr=half[known], fmt="none", ecolor=GREY, elinewidth=0.7, zorder=2)
-    colours = INK if chosen is None else colours_of(data[:, chosen])
+    beside = None if chosen is None else data[:, chosen]
+    texts = {} if beside is None else text_colours(beside)
+    colours: Any = INK if beside is None else colours_of(beside)
+    if beside is not None and texts:
+        colours = [texts.get(str(entry), GREY) for entry in beside]
     ax.scatter(places, values, s=18, c=colours, linewidths=0, alpha=0.9, zorder=3)
     ax.axhline(0, color=INK, linewidth=0.6, zorder=1)
     if ticks:
@@ -44,12 +57,16 @@ def scatter(
     errors = f"\nlines: {100 * level:.4g}% intervals, together within a row" if known.any() else ""
     ax.set_xlabel(f"{rows.names[own]}\n{error_caption(rows, np.array([own]))}{errors}", fontsize="medium")
     ax.set_ylabel(f"value of {short(rows.names[own])}")
-    if chosen is not None:
-        ax.set_title(f"coloured by {short(rows.names[chosen])}, {how}", fontsize="medium")
-        numbers = as_numbers(data[:, chosen])
-        seen = numbers[np.isfinite(numbers)]
-        ends = (f"{seen.min():.3g}", f"{seen.max():.3g}") if len(seen) else ("", "")
-        colour_bar(ax, short(rows.names[chosen]), *ends)
+    if chosen is None or beside is None:
+        return
+    ax.set_title(f"coloured by {short(rows.names[chosen])}, {how}", fontsize="medium")
+    if texts:
+        colour_legend(ax, short(rows.names[chosen]), texts, any(str(entry) not in texts for entry in beside))
+        return
+    numbers = as_numbers(beside)
+    seen = numbers[np.isfinite(numbers)]
+    ends = (f"{seen.min():.3g}", f"{seen.max():.3g}") if len(seen) else ("", "")
+    colour_bar(ax, short(rows.names[chosen]), *ends)
 
 
 def strongest_partner(rows: Stacked, feature: int) -> tuple[int | None, str]:
