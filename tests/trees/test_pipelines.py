@@ -8,6 +8,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
@@ -104,3 +105,19 @@ def test_a_batch_of_rows_knows_each_row(pipeline, table):
         alone = gralis.explain(pipeline, table.iloc[[5 + place]], baseline=table[:10])
         assert explanation.labels == alone.labels
         np.testing.assert_allclose(explanation.values, alone.values, atol=1e-13)
+
+
+def test_a_search_stands_for_its_best_estimator(pipeline, table):
+    """GridSearchCV around a pipeline, and as its last step."""
+    wanted = {"randomforestregressor__max_depth": [2, 3]}
+    search = GridSearchCV(pipeline, wanted, cv=2).fit(table, score(credit(200)))
+    last = GridSearchCV(RandomForestRegressor(3, random_state=0), {"max_depth": [2, 3]}, cv=2)
+    inside = prepared(last, table, score(credit(200)))
+    for model in (search, inside):
+        found = gralis.explain(model, table.iloc[[3]], baseline=table[:3], progress=False)
+        assert found.plan["name"] == "trees"
+        assert found.f_x == pytest.approx(model.predict(table.iloc[[3]])[0], abs=1e-12)
+        assert found.names == tuple(table.columns)
+    unfitted = GridSearchCV(RandomForestRegressor(3), {"max_depth": [2]})
+    with pytest.raises(GralisError, match="Got a GridSearchCV instead"):
+        gralis.models.trees(unfitted)

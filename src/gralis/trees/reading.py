@@ -33,6 +33,7 @@ _READERS: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
 }
 
 
+_SEARCH = ("sklearn", "BaseSearchCV")  # GridSearchCV and its like predict with the best of their estimators
 _PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples")
 
 
@@ -43,6 +44,12 @@ def _reader(estimator: object) -> Callable[[Any], TreeEnsemble] | None:
         if found is not None:
             return found
     return None
+
+
+def _chosen(estimator: object) -> object:
+    """The estimator that a search of scikit-learn has fitted last, and every other estimator as it is."""
+    kinds = ((base.__module__.partition(".")[0], base.__name__) for base in type(estimator).__mro__)
+    return getattr(estimator, "best_estimator_", estimator) if _SEARCH in kinds else estimator
 
 
 def _check_predictions(estimator: object) -> None:
@@ -66,6 +73,7 @@ def _read_pipeline(pipeline: Any) -> TreeEnsemble:
 
 def has_trees(estimator: object) -> bool:
     """Whether `read` knows this kind of estimator."""
+    estimator = _chosen(estimator)
     if is_pipeline(estimator):
         return has_trees(estimator.steps[-1][1])  # type: ignore[attr-defined]
     return isinstance(estimator, TreeEnsemble) or _reader(estimator) is not None
@@ -79,7 +87,8 @@ def read(estimator: object) -> TreeEnsemble:
     estimator : object
         A decision tree, random forest, extra trees, gradient boosting, histogram gradient boosting or isolation forest
         of scikit-learn, or a model of XGBoost, LightGBM or CatBoost. Also a pipeline that ends in one of them, if its
-        other steps act on each column by itself: scalers, imputers, one-hot and ordinal codes.
+        other steps act on each column by itself: scalers, imputers, one-hot and ordinal codes. A search over
+        parameters, such as GridSearchCV, stands for its best estimator.
 
     Returns
     -------
@@ -101,6 +110,9 @@ def read(estimator: object) -> TreeEnsemble:
     """
     if isinstance(estimator, TreeEnsemble):
         return estimator
+    if (chosen := _chosen(estimator)) is not estimator:
+        _check_predictions(estimator)
+        return read(chosen)
     reader = _reader(estimator)
     if is_pipeline(estimator) and has_trees(estimator):
         reader = _read_pipeline
