@@ -43,7 +43,8 @@ def test_the_answer_is_that_to_the_token_ids(family: str) -> None:
 
     def score(prompt: Tensor) -> float:
         with torch.no_grad():
-            logits = model(input_ids=prompt, decoder_input_ids=torch.tensor([[0, answer[0]]])).logits[0]
+            begin = torch.tensor([[0, tok.cls_token_id, answer[0]]])  # this tokenizer begins every text with [CLS]
+            logits = model(input_ids=prompt, decoder_input_ids=begin).logits[0, 1:]
         return torch.log_softmax(logits, -1).gather(1, torch.tensor(answer)[:, None]).sum().item()
 
     g = explain_generation(model, tok, PROMPT, " is red", features="words", absent="mask", budget=200)

@@ -20,12 +20,15 @@ from gralis.checks import is_whole
 from gralis.errors import bad
 from gralis.features import Features
 from gralis.features.sequences import distinct_names
+from gralis.models.device_map import input_device
+from gralis.models.frozen import frozen
 from gralis.models.token_inputs import (
     PresentTokens,
     TokenSequence,
     accepts,
     embedded,
     embedding_of,
+    first_position,
     logits_in,
     mean_embedding,
 )
@@ -110,9 +113,11 @@ def presence_of_tokens(
     if mask is None and accepts(model, "attention_mask"):
         constants["attention_mask"] = torch.ones_like(ids)
     placed = "position_ids" in constants or not accepts(model, "position_ids")
-    if mask is not None and int(mask[0]) == 0 and not placed:
-        constants["position_ids"] = (mask.cumsum(0) - 1).clamp(min=0)  # positions begin with the text
     others = {n: v[None] for n, v in leaves.items() if n not in (*_BY_TOKEN, *_DROPPED) and accepts(model, n)}
+    if mask is not None and int(mask[0]) == 0 and not placed:
+        positions = (mask.cumsum(0) - 1).clamp(min=0) + first_position(model)  # positions begin with the text
+        if _reads_the_text(model, ids, {**constants, "position_ids": positions}, others):
+            constants["position_ids"] = positions
     sequence = TokenSequence(ids, owner, len(names), constants, others)
     read = _as_returned if any(map(callable, targets)) else logits_in
     chosen, choice = _chosen(model, baseline)
@@ -125,12 +130,34 @@ def _as_returned(outputs: Any) -> Any:
     return outputs
 
 
+def _reads_the_text(model: nn.Module, ids: Tensor, by_token: Mapping[str, Tensor], others: Mapping[str, Any]) -> bool:
+    """Whether a classifier says of the padded text what it says of the text alone; true for all other outputs.
+
+    A classifier that reads the first token reads padding there, and with it every position counts.
+    """
+    there = by_token["attention_mask"] > 0
+    device = input_device(model)
+
+    def answer(chosen: Tensor) -> Tensor:
+        rows = {name: values[chosen][None].to(device) for name, values in {"input_ids": ids, **by_token}.items()}
+        return logits_in(model(**rows, **{name: value.to(device) for name, value in others.items()}))
+
+    try:
+        with torch.no_grad(), frozen(model):
+            padded, alone = answer(torch.ones_like(there)), answer(there)
+    except Exception:  # whatever fails here fails in the run, which says what and where
+        return True
+    return padded.ndim != 2 or torch.allclose(padded, alone, rtol=1e-2, atol=1e-2 * float(alone.abs().max()))
+
+
 def _special(model: nn.Module, leaves: OneText) -> NDArray[np.bool_]:
     """Which tokens are special or padding, (length,)."""
     ids = leaves["input_ids"]
     found = np.zeros(len(ids), dtype=bool)
     if leaves.encoding is not None:
-        found |= np.array(leaves.encoding.special_tokens_mask, dtype=bool)
+        added = np.array(leaves.encoding.special_tokens_mask, dtype=bool)
+        padding = np.array(leaves.encoding.attention_mask) == 0
+        found |= added | np.isin(ids.numpy(), ids.numpy()[added & ~padding])  # also where the text has one itself
     elif "special_tokens_mask" in leaves:
         found |= leaves["special_tokens_mask"].numpy().astype(bool)
     else:  # the tokens at both ends that the configuration names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -52,19 +52,23 @@ class SplicedTokens(FixedText):
         """Whether absent tokens stay in their places, behind the attention mask."""
         return self._hide
 
-    def sees_absent(self) -> bool:
-        """Whether the outputs, one row of numbers per text, change with hidden tokens or with padding.
+    def traces(self) -> Literal["none", "seen", "moved"]:
+        """What the outputs show of hidden tokens or of padding.
 
-        A model that reads its answer off the last token sees this token, whatever the attention mask says.
+        They may be "seen": a model that reads its answer off the last token sees it, whatever the attention mask says.
+        Or the outputs, one for every place of the text, are "moved" to other places.
         """
         try:
             with torch.no_grad(), frozen(self.network):
                 one, two = self._hidden_pair() if self._hide else self._padded_pair()
         except Exception:  # whatever fails here fails in the run, which says what and where
-            return False
-        if not isinstance(one, Tensor) or one.ndim != 2:
-            return False  # what the target will read of it is not known here
-        return bool((one - two).abs().max() > max(_SEEN, 8 * self.rounding) * one.abs().max())
+            return "none"
+        if not isinstance(one, Tensor) or one.ndim < 2:
+            return "none"  # what the target will read of it is not known here
+        if one.shape != two.shape:
+            return "moved"
+        seen = one.ndim == 2 and (one - two).abs().max() > max(_SEEN, 8 * self.rounding) * one.abs().max()
+        return "seen" if seen else "none"
 
     def _hidden_pair(self) -> tuple[Any, Any]:
         """The outputs with every feature hidden, for the tokens of the text and for others in their places."""
@@ -75,7 +79,8 @@ class SplicedTokens(FixedText):
     def _padded_pair(self) -> tuple[Any, Any]:
         """The outputs without any feature, alone and beside the whole text."""
         nothing = torch.zeros(1, len(self.scale), dtype=torch.bool)
-        return self._shortened(nothing), self._shortened(nothing, len(self.ids))
+        length = self._spliced(nothing, 0)[0].shape[1]
+        return self._shortened(nothing), self._shortened(nothing, max(len(self.ids), length + 1))
 
     def _masked(self, ids: Tensor, mask: Tensor) -> Any:
         """The outputs for these tokens in their places, (length,), under the mask of every row."""

@@ -25,7 +25,7 @@ from gralis.models.token_inputs import (
     embedding_of,
     mean_embedding,
 )
-from gralis.text.encoded import TextFeatures
+from gralis.text.encoded import TextFeatures, encode
 from gralis.text.spans import Span
 
 __all__ = ["Absent", "absence_in_words", "is_values_only", "presence", "require_replacements"]
@@ -89,8 +89,13 @@ def presence(
 
 
 def _blind(module: SplicedTokens, owner: str) -> SplicedTokens:
-    """The module, if its network sees neither hidden tokens nor padding; otherwise its numbers would mean nothing."""
-    if not module.sees_absent():
+    """The module, if its outputs show neither hidden tokens nor padding; otherwise its numbers would mean nothing."""
+    traces = module.traces()
+    if traces == "moved":
+        allowed = "'hidden' or a token in the place of each feature for a model with outputs at every place of a text"
+        advice = "In a text that becomes shorter or longer a place is another word; or give a function as target."
+        raise bad("absent", owner, allowed, "a text that becomes shorter or longer", advice)
+    if traces == "none":
         return module
     if module.hides:
         seen, got = "tokens that the attention mask hides", "'hidden'"
@@ -132,15 +137,18 @@ def _id(tokenizer: Any, name: str) -> int | None:
 
 
 def _replacements(tokenizer: Any, text: TextFeatures, texts: Mapping[str, str], owner: str) -> list[Sequence[int]]:
-    """The tokens that replace each feature; features that are not named are removed."""
+    """The tokens that replace each feature, as they are in its place; features that are not named are removed."""
     require_replacements(texts, text.spans, owner)
     source = text.encoded.text
     ids: list[Sequence[int]] = []
     for span in text.spans:
-        # with the space that stands before the feature, because many tokenizers write it into the token
-        space = " " if span.start and source[span.start - 1] == " " and texts.get(span.name) else ""
-        new = tokenizer(space + texts.get(span.name, ""), add_special_tokens=False)["input_ids"]
-        ids.append([int(token) for token in new])
+        new = texts.get(span.name, "")
+        replaced = source[: span.start] + new + source[span.stop :]
+        found = encode(tokenizer, replaced, owner).ids_within(span.start, span.start + len(new)) if new else []
+        if new.strip() and not found:
+            allowed = "a dict of texts that begin a token of their own in their place"
+            raise bad("absent", owner, allowed, f"{span.name!r}: {new!r}, which joins the token before it")
+        ids.append(found)
     return ids
 
 

@@ -22,7 +22,7 @@ from gralis.models.token_inputs import (
     logits_in,
 )
 from gralis.text.absence import presence
-from gralis.text.encoded import Encoded, TextFeatures, encode
+from gralis.text.encoded import Encoded, TextFeatures, encode, reserved_ids
 from gralis.text.reading import Reading, room
 
 __all__ = ["SCORES", "Answer", "Contrast", "answer_of", "answered", "is_encoder_decoder", "paired", "prompt_of"]
@@ -42,11 +42,14 @@ class Answer:
         The tokens as text.
     text : str
         The whole answer.
+    lead : tuple of int
+        The special tokens with which a decoder begins every answer, as BART's <s>; they are read and not scored.
     """
 
     ids: tuple[int, ...]
     tokens: tuple[str, ...]
     text: str
+    lead: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,9 +141,12 @@ def is_encoder_decoder(model: nn.Module) -> bool:
 
 
 def prompt_of(model: nn.Module, encoded: Encoded) -> Encoded:
-    """The tokens before the answer: a causal model continues the text, so no special token may close it."""
+    """The tokens before the answer: a causal model continues the text, so no token that the tokenizer adds closes it.
+
+    Special tokens that are written in the text, such as the role mark at the end of a chat template, stay.
+    """
     last = len(encoded.ids)
-    while not is_encoder_decoder(model) and last > 1 and encoded.special[last - 1]:
+    while not is_encoder_decoder(model) and last > 1 and encoded.special[last - 1] and not encoded.written(last - 1):
         last -= 1
     types = None if encoded.types is None else encoded.types[:last]
     return Encoded(encoded.text, encoded.ids[:last], encoded.offsets[:last], encoded.special[:last], types)
@@ -150,10 +156,11 @@ def answer_of(reading: Reading, continuation: object, max_new_tokens: int, name:
     """The given continuation as tokens, or what the model writes by itself, most likely token first."""
     model, tokenizer, prompt, owner = reading.model, reading.tokenizer, reading.encoded, reading.owner
     size = len(next(embedding_of(model, owner).parameters()))
+    lead: list[int] = []
     if continuation is None:
-        ids = _generated(model, tokenizer, prompt, whole(max_new_tokens, "max_new_tokens", 1, owner))
+        lead, ids = _generated(model, tokenizer, prompt, whole(max_new_tokens, "max_new_tokens", 1, owner))
     elif isinstance(continuation, str) and continuation.strip():
-        ids = _continued(model, tokenizer, prompt, continuation, owner)
+        lead, ids = _continued(model, tokenizer, prompt, continuation, owner)
     elif (
         isinstance(continuation, Sequence)
         and continuation
@@ -169,7 +176,7 @@ def answer_of(reading: Reading, continuation: object, max_new_tokens: int, name:
         raise ModelError(
             "The model answered with no token at all, so there is nothing to explain; give a continuation."
         )
-    return Answer(tuple(ids), tuple(tokenizer.decode([token]) for token in ids), tokenizer.decode(ids))
+    return Answer(tuple(ids), tuple(tokenizer.decode([token]) for token in ids), tokenizer.decode(ids), tuple(lead))
 
 
 def answered(reading: Reading, text: TextFeatures, answer: Answer, score: str) -> PresentTokens | SplicedTokens:
@@ -179,8 +186,8 @@ def answered(reading: Reading, text: TextFeatures, answer: Answer, score: str) -
     own, later = torch.from_numpy(text.owner), torch.tensor(answer.ids)
     others: dict[str, Any] = {}
     if is_encoder_decoder(model):
-        start = getattr(model.config, "decoder_start_token_id", None)
-        others["decoder_input_ids"] = torch.tensor([[start or 0, *answer.ids[:-1]]])
+        begin = [_decoder_start(model), *answer.lead]
+        others["decoder_input_ids"] = torch.tensor([[*begin, *answer.ids[:-1]]])
         read = _Scores(answer.ids, score, 0)
     else:
         ids, own = torch.cat([ids, later]), torch.cat([own, torch.full_like(later, -1)])
@@ -198,12 +205,21 @@ def answered(reading: Reading, text: TextFeatures, answer: Answer, score: str) -
     return presence(model, reading.tokenizer, text, sequence, absent, read, owner, causal=causal)
 
 
-def _generated(model: Any, tokenizer: Any, prompt: Encoded, most: int) -> list[int]:
+def _decoder_start(model: Any) -> int:
+    """The token from which a decoder writes, as `generate` chooses it."""
+    configs = [getattr(model, "generation_config", None), model.config]
+    names = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
+    known = (getattr(config, name, None) for name in names for config in configs)
+    return int(next((token for token in known if isinstance(token, int)), 0))
+
+
+def _generated(model: Any, tokenizer: Any, prompt: Encoded, most: int) -> tuple[list[int], list[int]]:
+    """What the model writes, as the special tokens that begin it and the rest."""
     if not callable(getattr(model, "generate", None)):
         raise bad("continuation", "text.explain_generation", "given for a model without generate()", "None")
     ids = torch.tensor([prompt.ids], device=input_device(model))
-    window = None if is_encoder_decoder(model) else room(model)
-    left = most if window is None else window - len(prompt.ids)
+    window = room(model)
+    left = most if window is None else window - (1 if is_encoder_decoder(model) else len(prompt.ids))
     if left < 1:
         raise GralisError(
             f"The prompt of {len(prompt.ids)} tokens fills the context window of this {type(model).__name__}, so there "
@@ -219,17 +235,26 @@ def _generated(model: Any, tokenizer: Any, prompt: Encoded, most: int) -> list[i
             num_beams=1,
             pad_token_id=pad,
         )[0].tolist()
-    new = written[1:] if is_encoder_decoder(model) else written[len(prompt.ids) :]
-    reserved = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    while new and new[-1] in reserved:  # the end of the answer is no part of it
-        new.pop()
-    return [int(token) for token in new]
+    begin = 1 if is_encoder_decoder(model) else len(prompt.ids)
+    return _parted(tokenizer, written[begin:], is_encoder_decoder(model))
 
 
-def _continued(model: nn.Module, tokenizer: Any, prompt: Encoded, continuation: str, owner: str) -> list[int]:
+def _parted(tokenizer: Any, ids: Sequence[int], led: bool) -> tuple[list[int], list[int]]:
+    """The special tokens that begin what a decoder writes, if it is `led` by any, and the answer without its end."""
+    reserved, start, stop = reserved_ids(tokenizer), 0, len(ids)
+    while stop and ids[stop - 1] in reserved:  # the end of the answer is no part of it
+        stop -= 1
+    while led and start < stop and ids[start] in reserved:
+        start += 1
+    return [int(token) for token in ids[:start]], [int(token) for token in ids[start:stop]]
+
+
+def _continued(
+    model: nn.Module, tokenizer: Any, prompt: Encoded, continuation: str, owner: str
+) -> tuple[list[int], list[int]]:
     """The tokens of the continuation after the prompt; the tokens of the prompt must stay what they are."""
     if is_encoder_decoder(model):
-        return [int(token) for token in tokenizer(continuation, add_special_tokens=False)["input_ids"]]
+        return _parted(tokenizer, tokenizer(text_target=continuation)["input_ids"], True)
     together = list(encode(tokenizer, prompt.text + continuation, owner).ids)
     n = len(prompt.ids)
     if tuple(together[:n]) != prompt.ids:
@@ -239,8 +264,4 @@ def _continued(model: nn.Module, tokenizer: Any, prompt: Encoded, continuation: 
             f"The continuation {continuation[:40]!r} does not tokenise cleanly after the prompt: its token {old!r} "
             f"becomes {new!r}; begin the continuation with a space or a new line, or give token ids."
         )
-    reserved = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    rest = together[n:]
-    while rest and rest[-1] in reserved:
-        rest.pop()
-    return rest
+    return _parted(tokenizer, together[n:], False)

@@ -15,7 +15,9 @@ from gralis.features.sequences import distinct_names
 from gralis.text.prompt import Prompt
 from gralis.text.spans import GRAINS, Span, cut, given_spans, named, visible
 
-__all__ = ["Encoded", "TextFeatures", "encode", "spans_for"]
+__all__ = ["Encoded", "TextFeatures", "encode", "reserved_ids", "spans_for"]
+
+_ROLES = ("bos", "eos", "mask", "cls", "sep")  # not "pad": many give it the token of unknown words
 
 
 @dataclass(frozen=True)
@@ -56,20 +58,35 @@ class Encoded:
         names = distinct_names([part if part.strip() else visible(part) for part in parts])
         return tuple(Span(a, b, name) for (a, b), name in zip(found, names, strict=True))
 
+    def written(self, place: int) -> bool:
+        """Whether the token stands in the text itself; the tokenizer adds others, which have no characters."""
+        start, stop = self.offsets[place]
+        return start < stop
+
     def owners(self, spans: Sequence[Span]) -> NDArray[np.int64]:
         """The number of the span of every token, (length,); -1 for special tokens and those outside all spans."""
         owner = np.full(len(self.ids), -1, dtype=np.int64)
         order = sorted(range(len(spans)), key=lambda number: spans[number].start)
         starts = np.array([spans[number].start for number in order])
-        for place, ((a, b), special) in enumerate(zip(self.offsets, self.special, strict=True)):
-            blank = len(self.text[a:b]) - len(self.text[a:b].lstrip())
-            at = a + blank if a + blank < b else a  # many tokens begin with the space before their word
+        for place, special in enumerate(self.special):
+            at = self._begin(place)
             before = int(np.searchsorted(starts, at, side="right")) - 1
-            if not special and a < b and before >= 0 and at < spans[order[before]].stop:
+            if not special and self.written(place) and before >= 0 and at < spans[order[before]].stop:
                 owner[place] = order[before]
         for number, span in enumerate(spans):
             self._check(span, np.flatnonzero(owner == number), owner)
         return owner
+
+    def ids_within(self, start: int, stop: int) -> list[int]:
+        """The ids of the tokens that begin in text[start:stop], special ones among them."""
+        places = range(len(self.ids))
+        return [self.ids[place] for place in places if self.written(place) and start <= self._begin(place) < stop]
+
+    def _begin(self, place: int) -> int:
+        """The first character of a token that is no blank: many tokens begin with the space before their word."""
+        a, b = self.offsets[place]
+        blank = len(self.text[a:b]) - len(self.text[a:b].lstrip())
+        return a + blank if a + blank < b else a
 
     def with_spans(self, spans: Sequence[Span], grain: str) -> TextFeatures:
         """The tokens with these spans as features."""
@@ -128,7 +145,7 @@ def encode(tokenizer: Any, text: str, owner: str) -> Encoded:
             f"a {type(tokenizer).__name__} without offsets",
             "Load it with AutoTokenizer.from_pretrained(..., use_fast=True).",
         ) from None
-    reserved = set(getattr(tokenizer, "all_special_ids", ())) - {getattr(tokenizer, "unk_token_id", None)}
+    reserved = reserved_ids(tokenizer)
     added = encoding.get("special_tokens_mask", [0] * len(ids))
     special = tuple(bool(mark) or token in reserved for mark, token in zip(added, ids, strict=True))
     types = encoding.get("token_type_ids")
@@ -142,6 +159,12 @@ def encode(tokenizer: Any, text: str, owner: str) -> Encoded:
         special[kept],
         None if types is None else tuple(map(int, types[kept])),
     )
+
+
+def reserved_ids(tokenizer: Any) -> set[int]:
+    """The ids of special tokens: not that of unknown words, unless it also begins or ends texts, as that of GPT-2."""
+    roles = {getattr(tokenizer, f"{role}_token_id", None) for role in _ROLES}
+    return set(getattr(tokenizer, "all_special_ids", ())) - ({getattr(tokenizer, "unk_token_id", None)} - roles)
 
 
 def _without_twice(ids: Sequence[int], offsets: Sequence[Sequence[int]], special: Sequence[bool]) -> slice:

@@ -14,7 +14,7 @@ from gralis.kernels import Gaussian
 from gralis.plans import Plan
 from gralis.targets import total
 from gralis.text.absence import Absent
-from gralis.text.answer import SCORES, Answer, Contrast, answer_of, answered, paired, prompt_of
+from gralis.text.answer import SCORES, Answer, Contrast, answer_of, answered, is_encoder_decoder, paired, prompt_of
 from gralis.text.closer_look import drill_budget, lifted, opened
 from gralis.text.encoded import TextFeatures
 from gralis.text.explain_remote import RemoteQuestion, remote_spans
@@ -127,8 +127,11 @@ def explain_generation(
     reading = replace(reading, encoded=prompt_of(model, reading.encoded))
     answer = answer_of(reading, continuation, max_new_tokens, "continuation")
     against = None if alternative is None else answer_of(reading, alternative, max_new_tokens, "alternative")
-    longest = max(len(each.ids) for each in (answer, against or answer))
-    require_room(model, len(reading.encoded.ids) + longest, _OWNER)
+    longest = max(len(each.lead) + len(each.ids) for each in (answer, against or answer))
+    if is_encoder_decoder(model):  # the decoder has a window of its own, and begins it with one token
+        require_room(model, longest + 1, "answer has")
+    else:
+        require_room(model, len(reading.encoded.ids) + longest, "prompt and the answer have")
     grouped = reading.with_features(_default_grain(reading.prompt) if features is None else features)
     return Question(reading, answer, against, score, options).explained(grouped)
 
@@ -188,6 +191,7 @@ class Question:
         asked = {
             "answer": list(self.answer.ids),
             "alternative": None if self.against is None else list(self.against.ids),
+            "leads": [[] if each is None else list(each.lead) for each in (self.answer, self.against)],
             "score": self.score,
         }
         before = []

@@ -44,7 +44,7 @@ class Reading:
         absent = int(absent) if is_whole(absent) else absent  # type: ignore[arg-type]
         prompt = readable(text, tokenizer, owner)
         encoded = encode(tokenizer, prompt if isinstance(prompt, str) else prompt.text, owner)
-        require_room(model, len(encoded.ids), owner)
+        require_room(model, len(encoded.ids), "prompt has" if "generation" in owner else "text has")
         return Reading(model, tokenizer, prompt, encoded, absent, owner)
 
     def with_features(self, features: object) -> TextFeatures:
@@ -108,13 +108,13 @@ def room(model: nn.Module) -> int | None:
     return known[0] - first_position(model)
 
 
-def require_room(model: nn.Module, n_tokens: int, owner: str) -> None:
+def require_room(model: nn.Module, n_tokens: int, what: str) -> None:
     """A text beyond the context window is refused."""
     most = room(model)
     if most is not None and n_tokens > most:
         raise GralisError(
-            f"The {'prompt and the answer have' if 'generation' in owner else 'text has'} {n_tokens} tokens, and the "
-            f"context window of this {type(model).__name__} holds {most}; shorten the text, or leave out passages."
+            f"The {what} {n_tokens} tokens, and the context window of this {type(model).__name__} holds {most}; "
+            f"shorten the text, or leave out passages."
         )
 
 

@@ -89,7 +89,11 @@ def _module(e: Explanation, about: Any, model: nn.Module, tokenizer: Any, target
     text = reading.encoded.with_spans(spans, meta["grain"])
     if answer is None:
         return labelled(reading, text, target)
-    ours, theirs = (None if ids is None else Answer(tuple(ids), (), "") for ids in (answer, about["alternative"]))
+    leads = about.get("leads", [[], []])  # older files have none
+    ours, theirs = (
+        None if ids is None else Answer(tuple(ids), (), "", tuple(lead))
+        for ids, lead in zip((answer, about["alternative"]), leads, strict=True)
+    )
     assert ours is not None
     return Question(reading, ours, theirs, about["score"], {}).scores(text)
 
