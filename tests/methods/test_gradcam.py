@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from gralis import GralisError, canonical, features, methods
-from gralis.methods import Map, gradcam_map
+from gralis.methods import Map, gradcam_map, gradcam_maps
 from gralis.methods.layer_map import overlap, spread
 from untouched import untouched
 
@@ -81,6 +81,48 @@ def test_the_default_is_the_last_layer_with_cells() -> None:
     net, x = network(), image()
     assert gradcam_map(net, x, target=0).layer == "4"  # not the pool, which has one cell
     assert gradcam_map(net, x, target=0).values == pytest.approx(gradcam_map(net, x, target=0, layer="4").values)
+
+
+@pytest.mark.parametrize("weight", [None, 0.0], ids=["not read", "weight zero"])
+def test_the_default_is_a_layer_that_the_output_reads(weight: float | None) -> None:
+    """An auxiliary head runs last; a map of it would be all zeros, whatever the output reads."""
+
+    class Auxiliary(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = network()[:5], nn.Conv2d(5, 2, 1).double()
+            self.score = network()[5:]
+
+        def forward(self, x: Tensor) -> Tensor:
+            read = self.body(x)
+            aside = self.head(read)
+            return self.score(read) + (0 if weight is None else weight * aside.mean((1, 2, 3))[:, None])
+
+    net, x = Auxiliary().eval(), image()
+    with untouched(net):
+        found = gradcam_map(net, x, target=1, relu=False)
+    assert found.layer == "body"  # a container, whose output is that of its last layer
+    assert found.values == pytest.approx(gradcam_map(network(), x, target=1, relu=False).values)
+    assert np.abs(found.values).max() > 0
+    assert gradcam_map(net, x, target=1, pre_activation=True).layer == "body.4"
+
+
+def test_where_the_output_is_flat_the_last_layer_gives_zeros_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, x = network(), image()
+    with torch.no_grad():
+        net[7].weight.zero_()
+    asked: list[object] = []
+    ours = gradcam_maps.activation_and_gradient
+
+    def counted(model: object, x: object, layer: object, *rest: object, **options: object) -> object:
+        asked.append(layer)
+        return ours(model, x, layer, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(gradcam_maps, "activation_and_gradient", counted)
+    found = gradcam_map(net, x, target=1)
+    assert found.layer == "4"
+    assert not found.values.any()
+    assert asked == [net[4], net[0], net[4]]
 
 
 def test_before_the_activation_keeps_the_signs_of_the_layer() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -11,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from gralis.api.signature import keywords_of
-from gralis.arrays import Shape
+from gralis.arrays import Array, Shape
 from gralis.canonical.channels import activation_and_gradient, aggregate
-from gralis.errors import GralisError, bad
+from gralis.errors import GralisError, NoGradientError, bad
 from gralis.evaluation.calls import ModelCalls
 from gralis.evaluation.point_sequences import GivenPoints
 from gralis.methods.layer_map import Map
@@ -64,7 +65,8 @@ def gradcam(
         One input, without a batch axis. Its last two axes are rows and columns.
     layer : str, torch.nn.Module or None, default=None
         The layer whose activations A are read: a module of the model, or its name. None takes the last layer that
-        runs once and whose output is (rows, channels, h, w) with more than one cell; a forward pass finds it.
+        runs once, whose output is (rows, channels, h, w) with more than one cell, and on which y depends: a layer
+        that y does not read, such as an auxiliary head, would give a map of zeros. A forward pass finds the layers.
     relu : bool, default=True
         Whether negative cells of the map become zero, as in the original method.
     pre_activation : bool, default=False
@@ -158,8 +160,14 @@ def gradcam_map(
     """
     network, of = _network(model, target)
     shape = _shape(x)
-    read = _last(network, x, pre_activation) if layer is None else Layer.find(network, layer)
-    activation, gradient = activation_and_gradient(network, x, read.module, of, before=pre_activation)
+
+    def at(layer: Layer) -> tuple[Layer, Array, Array]:
+        return layer, *activation_and_gradient(network, x, layer.module, of, before=pre_activation)
+
+    if layer is None:
+        read, activation, gradient = _last(at, _readable(network, x, pre_activation))
+    else:
+        read, activation, gradient = at(Layer.find(network, layer))
     if activation.ndim != 3:
         raise bad("layer", "gradcam", "one with an output (rows, channels, h, w)", f"{read.name}, {activation.shape}")
     values = aggregate(activation, gradient)
@@ -167,8 +175,24 @@ def gradcam_map(
     return Map(np.maximum(values, 0.0) if relu else values, shape, read.name, method)
 
 
-def _last(network: nn.Module, x: object, pre_activation: bool) -> Layer:
-    """The last layer of the forward pass that GradCAM can read."""
+def _last(at: Callable[[Layer], tuple[Layer, Array, Array]], layers: Sequence[Layer]) -> tuple[Layer, Array, Array]:
+    """The first of these layers on which y depends, with A and dy/dA; the first of all if y depends on none."""
+
+    def moving(layer: Layer) -> tuple[Layer, Array, Array] | None:
+        try:
+            found = at(layer)
+        except NoGradientError:
+            return None
+        return found if np.any(found[2]) else None
+
+    found = moving(layers[0])
+    if found is None and moving(layers[-1]) is not None:  # otherwise y is flat, and nothing between them is tried
+        found = next(one for one in map(moving, layers[1:]) if one is not None)
+    return found or at(layers[0])
+
+
+def _readable(network: nn.Module, x: object, pre_activation: bool) -> list[Layer]:
+    """The layers of the forward pass that GradCAM can read, the last one first."""
     seen: dict[nn.Module, int] = {}
     order: list[nn.Module] = []
 
@@ -186,9 +210,9 @@ def _last(network: nn.Module, x: object, pre_activation: bool) -> Layer:
         calls = ModelCalls(TargetedModel(TorchModel(network, _no_number)), point.nbytes, batch_size=1)
         with calls.session():
             calls.values(GivenPoints(point))
-    for module in reversed(order):
-        if seen[module] == 1:
-            return Layer(network, module, named[module])
+    found = [Layer(network, module, named[module]) for module in reversed(order) if seen[module] == 1]
+    if found:
+        return found
     what = "activation" if pre_activation else "layer"
     raise GralisError(
         f"No {what} of {type(network).__name__} ran once with an output (rows, channels, h, w) of more than one cell, "
