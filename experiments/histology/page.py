@@ -18,9 +18,10 @@ from section import Section
 from sections import algorithm_1, clock, granularity, limits, residual, sigma
 from setting import Setting, claimed, read_json
 from story import cases_section, shifts_section, shown, story, tissue
+from tried import tried_section
 
-from gralis.bench import complaints, means, rows, write_page
-from gralis.bench.text import losses, overview
+from gralis.bench import means, rows, write_page
+from gralis.bench.text import gaps, losses, overview
 from gralis.storage import write_text
 from gralis.views.html_parts import number
 
@@ -40,7 +41,13 @@ def page(setting: Setting) -> None:
     records = explain(setting)
     trained, six = read_json(setting.path("training.json")), shown(setting)
     methods = methods_section(setting, records)
-    sections = [cases_section(setting, six), shifts_section(setting), methods, training(trained, setting.note)]
+    sections = [
+        cases_section(setting, six),
+        shifts_section(setting),
+        methods,
+        training(trained, setting.note),
+        tried_section(setting),
+    ]
     sections += [algorithm_1(setting), residual(setting), limits(records), sigma(setting), granularity(setting)]
     sections = [one for one in (*sections, clock(setting, trained, records)) if one]
     told = story(setting, trained, mean_deletion(records))
@@ -51,7 +58,7 @@ def page(setting: Setting) -> None:
         "predicted class; the curves follow its probability. Only patients are independent, so the images of each "
         f"patient are averaged first. A picture has {setting.size[1]} x {setting.size[0]} pixels, and GRALIS has "
         f"{setting.budget(done[0]['n_features'])} gradients for it.",
-        *(f"Failed: {complaint.rstrip('.')}." for complaint in complaints(records)),
+        *gaps(records),
     ]
     listed = [(one.heading, one.html()) for one in sections if one is not methods]  # the page has tables of its own
     facts = {"images": str(len(done)), "held-out AUC": number(trained["test"].get("auc"))}

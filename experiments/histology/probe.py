@@ -25,8 +25,10 @@ from sklearn.preprocessing import StandardScaler
 
 Numbers = NDArray[np.float64]
 
+Choices = Sequence[tuple[Sequence[str], float]]
+
 #: The candidates: which maps are pooled, and the inverse of the penalty.
-CHOICES = tuple(product((("head",), ("block 15",), MAPS[1:4], MAPS), (1e-3, 1e-2, 1e-1)))
+CHOICES: Choices = tuple(product((("head",), ("block 15",), MAPS[1:4], MAPS), (1e-3, 1e-2, 1e-1)))
 N_OUTER, N_INNER = 5, 4
 
 
@@ -42,8 +44,8 @@ def patient_folds(labels: Labels, n: int, seed: int) -> NDArray[np.int64]:
 
 def columns_of(maps: Sequence[str], widths: dict[str, int]) -> NDArray[np.int64]:
     """The columns of the pooled features that belong to these maps."""
-    ends = np.cumsum([widths[name] for name in MAPS])
-    starts = dict(zip(MAPS, ends - [widths[name] for name in MAPS], strict=True))
+    ends = np.cumsum(list(widths.values()))
+    starts = dict(zip(widths, ends - list(widths.values()), strict=True))
     return np.concatenate([np.arange(starts[name], starts[name] + widths[name]) for name in maps])
 
 
@@ -63,17 +65,19 @@ def out_of_fold(x: Numbers, y: NDArray[np.bool_], folds: NDArray[np.int64], pena
     return scores
 
 
-def choose(x: Numbers, labels: Labels, y: NDArray[np.bool_], widths: dict[str, int], seed: int) -> tuple[Any, float]:
+def choose(
+    x: Numbers, labels: Labels, y: NDArray[np.bool_], widths: dict[str, int], seed: int, choices: Choices
+) -> tuple[Any, float]:
     """The maps and the penalty with the largest area under the patients' curve, by folds inside these labels."""
     from train import auc
 
     folds, patients = patient_folds(labels, N_INNER, seed), np.array([row["patient"] for row in labels])
     areas = []
-    for maps, penalty in CHOICES:
+    for maps, penalty in choices:
         scores = out_of_fold(x[:, columns_of(maps, widths)], y, folds, penalty)
         by_patient = per_patient(scores, y, patients)
         areas.append(auc(*by_patient) + auc(scores, y))  # images break the ties of few patients
-    return CHOICES[int(np.argmax(areas))]
+    return choices[int(np.argmax(areas))]
 
 
 def per_patient(scores: Numbers, y: NDArray[np.bool_], patients: NDArray[np.str_]) -> tuple[Numbers, NDArray[np.bool_]]:
@@ -100,9 +104,10 @@ class Probe:
         rows: NDArray[np.int64],
         widths: dict[str, int],
         seed: int,
+        choices: Choices | None = None,
     ) -> Probe:
         """Choose and fit on these rows."""
-        maps, penalty = choose(x[rows], [labels[i] for i in rows], y[rows], widths, seed + 1)
+        maps, penalty = choose(x[rows], [labels[i] for i in rows], y[rows], widths, seed + 1, choices or CHOICES)
         columns = columns_of(maps, widths)
         return cls(maps, penalty, columns, fitted(x[rows][:, columns], y[rows], penalty))
 
@@ -131,33 +136,48 @@ class Nested:
     record: dict[str, Any]
 
 
-def nested(x: Numbers, labels: Labels, y: NDArray[np.bool_], widths: dict[str, int], seed: int) -> Nested:
+def nested(
+    x: Numbers,
+    labels: Labels,
+    y: NDArray[np.bool_],
+    widths: dict[str, int],
+    seed: int,
+    choices: Choices | None = None,
+) -> Nested:
     """How good the whole procedure is on patients that it has not seen, choice included."""
-    from train import auc, auc_over_patients
-
-    folds, patients = patient_folds(labels, N_OUTER, seed), np.array([row["patient"] for row in labels])
+    folds = patient_folds(labels, N_OUTER, seed)
     scores, probes = np.zeros(len(y)), []
     for fold in range(N_OUTER):
         mine = folds == fold
-        probe = Probe.of(x, labels, y, np.flatnonzero(~mine), widths, seed)
+        probe = Probe.of(x, labels, y, np.flatnonzero(~mine), widths, seed, choices)
         scores[mine] = probe.scores(x[mine])
         probes.append(probe)
         print(f"fold {fold + 1} of {N_OUTER}: {', '.join(probe.maps)}; C = {probe.penalty}", flush=True)
-    of_patient, positive = per_patient(scores, y, patients)
-    groups = [np.flatnonzero(patients == p).tolist() for p in np.unique(patients)]
-    one_each = [[i] for i in range(len(positive))]
     record = {
         "folds": N_OUTER,
-        "patients": len(positive),
+        "patients": len({row["patient"] for row in labels}),
         "images": len(y),
         "chosen": [{"maps": list(probe.maps), "penalty": probe.penalty} for probe in probes],
-        "patient_auc": [auc(of_patient, positive), *auc_over_patients(of_patient, positive, one_each)],
-        "image_auc": [auc(scores, y), *auc_over_patients(scores, y, groups)],
+        **areas(scores, labels, y),
     }
     return Nested(folds, probes, scores, record)
 
 
-def pooled(network: PooledEfficientNet, images: NDArray[np.uint8], cache: Any) -> Numbers:
+def areas(scores: Numbers, labels: Labels, y: NDArray[np.bool_]) -> dict[str, list[float]]:
+    """The area under the curve of the patients and of the images, each with its 95% interval over patients."""
+    from train import auc, auc_over_patients
+
+    patients = np.array([row["patient"] for row in labels])
+    of_patient, positive = per_patient(scores, y, patients)
+    groups = [np.flatnonzero(patients == p).tolist() for p in np.unique(patients)]
+    one_each = [[i] for i in range(len(positive))]
+    return {
+        "patient_auc": [auc(of_patient, positive), *auc_over_patients(of_patient, positive, one_each)],
+        "image_auc": [auc(scores, y), *auc_over_patients(scores, y, groups)],
+    }
+
+
+def pooled(network: Any, images: NDArray[np.uint8], cache: Any) -> Numbers:
     """The pooled features of all images, computed once and kept."""
     name = hashlib.sha256(repr([images.shape, int(images[::50].astype(np.int64).sum())]).encode()).hexdigest()[:12]
     path = cache / f"pooled-{name}.npy"

@@ -144,7 +144,8 @@ def clock(setting: Setting, trained: dict[str, Any], records: list[dict[str, Any
     machine = f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}"
     return Section(
         "Time",
-        f"The machine has {machine}. The study took {total:.0f} s in all processes together. {setting.remark}".strip(),
+        f"The machine has {machine}. The ledgers, methods and metrics took {total:.0f} s in all processes together; "
+        f"training, Algorithm 1, stains and granularity come on top. {setting.remark}".strip(),
         ("stage", "seconds"),
         lines,
     )

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from equal_cost import METHODS
 
-from gralis.bench import ScoreRow, complaints, means, rows
-from gralis.bench.text import losses, markdown_table, overview
+from gralis.bench import ScoreRow, means, rows
+from gralis.bench.text import gaps, losses, markdown_table, overview
 
 Records = Sequence[dict[str, Any]]
 STATES_NONE = "states none"
@@ -28,7 +28,7 @@ def written(records: Records, facts: dict[str, str], machine: str, remark: str) 
         f"GRALIS has {facts['gradients']} gradients for a photograph. A forward counts as a third of a gradient. "
         "Integrated Gradients has as many gradients, and KernelSHAP and LIME have as many forwards, as GRALIS costs in "
         "all. The other methods need less and cannot use more.",
-        *(f"Failed: {complaint.rstrip('.')}." for complaint in complaints(list(records))),
+        *gaps(records),
     ]
     table = rows(done)  # a photograph is a group: its four cells are averaged first
     parts = [

@@ -15,7 +15,7 @@ from scipy.stats import mannwhitneyu
 import gralis
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "histology"
-MODULES = ("setting", "images", "network", "train", "probe", "parts", "explain", "studies", "shifts", "story")
+MODULES = ("setting", "images", "network", "train", "probe", "parts", "explain", "studies", "shifts", "story", "tried")
 
 
 def start(*arguments: str) -> str:
@@ -360,3 +360,65 @@ def test_the_six_cases_are_chosen_by_their_rule(modules):
     assert [one.number for _, one in chosen] == [0, 1, 3, 4, 5, 6]
     assert [kind for kind, _ in chosen] == [kind for kind in story.KINDS for _ in range(2)]
     assert every[0].probability == pytest.approx(1 / (1 + np.exp(-5)))
+
+
+def test_colours_become_those_of_the_first_picture_and_zooms_are_parts_of_it(modules):
+    tried, rng = modules["tried"], np.random.default_rng(0)
+    images = np.stack([rng.integers(40, 200, (30, 40, 3)), rng.integers(90, 230, (30, 40, 3))]).astype(np.uint8)
+    images[1, ..., 2] //= 2
+    made = tried.normalised(images)
+    assert np.abs(made[0].astype(int) - images[0]).max() <= 1
+    first, second = (tried.density(picture) for picture in made)
+    assert np.abs(tried.density(images[1]).mean((0, 1)) - first.mean((0, 1))).max() > 0.2
+    assert np.allclose(second.mean((0, 1)), first.mean((0, 1)), atol=0.01)
+    assert np.allclose(second.std((0, 1)), first.std((0, 1)), atol=0.02)
+
+    ramp = np.broadcast_to(np.arange(0, 240, 6, dtype=np.uint8)[None, None, :, None], (1, 30, 40, 3))
+    shown = list(tried.views(ramp))
+    assert [view.shape for view in shown] == [ramp.shape] * 6
+    assert np.array_equal(shown[0], ramp)
+    ends = [(int(view[0, 0, 0, 0]), int(view[0, 0, -1, 0])) for view in shown[1:]]
+    assert ends == [(0, 162), (72, 234), (0, 162), (72, 234), (36, 198)]  # 28 of the 40 columns
+
+
+def test_last_blocks_are_trained_on_other_patients_only(modules, monkeypatch):
+    """The classes of a fold change nothing for its own scores, and dark pictures are told from bright ones."""
+    tried, probe = modules["tried"], modules["probe"]
+    network = modules["network"].build("efficientnet-pooled", 2)
+    rng = np.random.default_rng(0)
+    labels = [{"file": f"{p}", "label": "ab"[p % 2], "patient": f"p{p}"} for p in range(20)]
+    y = np.array([row["label"] == "b" for row in labels])
+    images = rng.integers(0, 255, (20, 32, 48, 3)).astype(np.uint8)
+    images[y] //= 3
+    monkeypatch.setattr(tried, "RATE", 1e-3)
+    scores = tried.fine_tuned(network, images, labels, y, seed=0)
+    assert probe.areas(scores, labels, y)["patient_auc"][0] > 0.9
+    folds = probe.patient_folds(labels, probe.N_OUTER, 0)
+    changed = tried.fine_tuned(network, images, labels, np.where(folds == 2, ~y, y), seed=0)
+    assert np.array_equal(changed[folds == 2], scores[folds == 2])
+    assert not np.allclose(changed[folds != 2], scores[folds != 2])
+    assert not any(p.requires_grad for p in network.parameters())  # the copy was trained
+
+
+def test_ideas_are_measured_once_and_shown(modules, tmp_path, monkeypatch):
+    tried, setting = modules["tried"], modules["setting"]
+    of = setting.Setting(out=str(tmp_path), side=32, width=48)
+    assert tried.tried_section(of) is None
+    asked: list[str] = []
+
+    def known(*given: object) -> dict:
+        asked.append("idea")
+        return {"patient_auc": [0.9, 0.8, 0.95], "image_auc": [0.8, 0.7, 0.85]}
+
+    nested = modules["probe"].Nested(np.zeros(1), [], np.zeros(1), known())
+    monkeypatch.setattr(tried, "nested", lambda *given: asked.append("idea") or nested)
+    monkeypatch.setattr(tried, "fine_tuned", lambda *given: np.zeros(1))
+    monkeypatch.setattr(tried, "areas", known)
+    monkeypatch.setattr(tried, "pooled", lambda *given: np.zeros((1, 1)))
+    asked.clear()
+    tried.tried(of)
+    assert asked == ["idea"] * 4  # without weights no DenseNet
+    tried.tried(of)
+    assert len(asked) == 4
+    text = tried.tried_section(of).markdown()
+    assert text.count("| 48 x 32 | 0.900 (0.800 to 0.950) | 0.800 (0.700 to 0.850) |") == 4

@@ -53,7 +53,7 @@ def test_from_a_folder_to_a_page_and_a_text_and_not_twice(modules, tmp_path, mon
     for method in methods:
         assert text.count(f"\n| {method} | ") == 6  # over everything, the cost, and four cells
     assert "\n2 photographs at 64 x 64 pixels, 2 networks (one, two)" in text  # what failed is told, not counted
-    assert "\nFailed: broken.png: " in text
+    assert "\nbroken.png was left out: " in text
     assert "Busy." in text
     assert (tmp_path / "out" / "page.html").is_file()
 
