@@ -1,8 +1,13 @@
-"""One torch thread per xdist worker, no display, hypothesis profiles, no silent skips in CI, steady names of tests."""
+"""What holds for all tests: one torch thread per xdist worker, no display, the hypothesis profiles, no silent skips in CI,
+names that no process changes, and tests in a process of their own."""
 
+import functools
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 import torch
@@ -51,3 +56,21 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Refuse a name with an address, which differs between the processes of pytest-xdist: these then run nothing."""
     if " at 0x" in item.nodeid:
         raise pytest.UsageError(f"{item.nodeid}: the name holds an address; give the parameters `ids`.")
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """What weighs the process itself runs in a new one: a worker that ran other tests has their threads and memory."""
+    if pyfuncitem.get_closest_marker("fresh_process") is None or "IN_A_FRESH_PROCESS" in os.environ:
+        return None
+    told = tests_in_a_fresh_process(pyfuncitem.path, pyfuncitem.config.rootpath)
+    assert f"PASSED {pyfuncitem.nodeid}\n" in told, told
+    return True
+
+
+@functools.cache
+def tests_in_a_fresh_process(path: Path, root: Path) -> str:
+    """What pytest tells about the tests of a file that are marked so, all of them in one process."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment = {**inherited, "IN_A_FRESH_PROCESS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-m", "fresh_process", str(path)]
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -54,6 +55,7 @@ def test_out_of_memory_on_a_single_point_is_a_sentence():
         gralis.explain(model, spread(6))
 
 
+@pytest.mark.fresh_process
 @pytest.mark.parametrize("plan", ["shared", "values", "permutation"])
 def test_a_memory_limit_makes_small_batches_and_changes_no_number(plan):
     rows: list[int] = []
@@ -70,6 +72,7 @@ def test_a_memory_limit_makes_small_batches_and_changes_no_number(plan):
     np.testing.assert_allclose(found.values, gralis.explain(smooth, spread(9), **options).values, rtol=1e-10)
 
 
+@pytest.mark.fresh_process
 def test_the_memory_is_told_beforehand():
     def heavy(z: torch.Tensor) -> torch.Tensor:
         return smooth(z) + 0.0 * torch.zeros(len(z), 500_000, dtype=torch.float64)[:, 0].to(z.dtype)
@@ -78,6 +81,31 @@ def test_the_memory_is_told_beforehand():
     assert 60_000_000 < told.bytes < 110_000_000  # 16 rows of 4 MB, and the ledger
 
 
+@pytest.mark.fresh_process
+def test_other_threads_are_not_part_of_what_is_told_and_refuse_no_limit():
+    """They hold up to 160 MB, which comes and goes; a point takes 4 MB."""
+
+    def heavy(z: torch.Tensor) -> torch.Tensor:
+        return smooth(z) + 0.0 * torch.zeros(len(z), 500_000, dtype=torch.float64)[:, 0].to(z.dtype)
+
+    def busy() -> None:
+        draws = np.random.default_rng(0)
+        while not over.wait(0.002):
+            [np.ones(draws.integers(1, 5_000_000)) for _ in range(4)]
+
+    over = threading.Event()
+    other = threading.Thread(target=busy)
+    other.start()
+    try:
+        told = gralis.cost(heavy, spread(9), budget=300, batch_size=16)
+        gralis.explain(heavy, spread(9), budget=60, plan="values", max_memory=20_000_000)
+    finally:
+        over.set()
+        other.join()
+    assert 60_000_000 < told.bytes < 110_000_000
+
+
+@pytest.mark.fresh_process
 def test_a_slow_model_is_told_with_the_batches_that_a_run_begins_with():
     """The measurement has time for two rows at once; the run begins with eight, and then tries sixteen."""
 

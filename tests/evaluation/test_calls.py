@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
+import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -121,6 +124,7 @@ class Heavy:
         return (z**2).sum(1) + 0.0 * temporary[:, 0]
 
 
+@pytest.mark.fresh_process
 @pytest.mark.parametrize("batch_size", [None, 16])
 @pytest.mark.parametrize("kind", ["values", "gradients"])
 def test_a_memory_limit_holds_from_the_first_point_on(kind: str, batch_size: int | None) -> None:
@@ -136,6 +140,7 @@ def test_a_memory_limit_holds_from_the_first_point_on(kind: str, batch_size: int
     assert 16_000_000 <= calls.cost.bytes_per_point < 30_000_000
 
 
+@pytest.mark.fresh_process
 @pytest.mark.parametrize("kind", ["values", "gradients"])
 def test_a_limit_below_one_point_is_refused_with_what_it_takes(kind: str) -> None:
     model = Heavy(1_000_000)
@@ -147,6 +152,7 @@ def test_a_limit_below_one_point_is_refused_with_what_it_takes(kind: str) -> Non
     assert max(model.sizes) == 1
 
 
+@pytest.mark.fresh_process
 def test_what_a_library_holds_outside_torch_is_weighed_too() -> None:
     sizes = []
 
@@ -160,6 +166,7 @@ def test_what_a_library_holds_outside_torch_is_weighed_too() -> None:
     assert 4 <= max(sizes) <= 10
 
 
+@pytest.mark.fresh_process
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library of Linux")
 def test_freed_memory_is_given_back() -> None:
     """Blocks of 100 kB, of which every tenth is still used: the C library keeps the others."""
@@ -232,22 +239,49 @@ def test_a_function_of_arrays_is_weighed_by_the_memory_of_the_process_alone(monk
     assert 4 <= max(sizes) <= 10
 
 
-def test_what_else_happens_during_one_batch_is_not_part_of_it(monkeypatch) -> None:
-    """While the first batch of four rows runs, the process grows by 60 MB for another reason; the second shows it."""
-    held, sizes = [10**9], []
+def box_beside(others: Callable[[int], int], held: list[int], monkeypatch) -> Callable[[Tensor], Tensor]:
+    """A function that adds 1 MB for each row to the process; what others hold is told by the number of the call."""
+    calls = itertools.count()
 
     def box(z: Tensor) -> Tensor:
-        sizes.append(len(z))
-        held[0] += 1_000_000 * len(z) + (60_000_000 if sizes.count(4) == 1 else 0)
+        rows = 1_000_000 * len(z)
+        held[0] += rows + others(number := next(calls))
+        time.sleep(0.02)  # for the looks of another thread
+        held[0] -= rows + others(number)
         return z.sum(1)
 
     for module in ("calls", "memory"):
         monkeypatch.setattr(f"gralis.evaluation.{module}.resident_memory", lambda: held[0])
-    calls = calls_of(box, batch_size=4, weigh=True)
-    for n_points in (1, 1, 4, 4, 4):
+    return box
+
+
+@pytest.mark.parametrize("busy", [lambda call: 60_000_000 * (call == 2), lambda call: 60_000_000 * (call < 3)])
+def test_what_else_happens_during_one_batch_is_not_part_of_it(monkeypatch, busy) -> None:
+    """While some batches run, the process grows by 60 MB for another reason; a later one shows it."""
+    held = [10**9]
+    calls = calls_of(box_beside(busy, held, monkeypatch), batch_size=4, weigh=True)
+    for n_points in (1, 1, 4):
         calls.values(GivenPoints(POINTS[:n_points]))
-    assert sizes.count(4) == 2
     assert calls.forwards.bytes_per_point == 1_000_000
+
+
+def test_what_the_process_holds_without_the_batch_is_not_part_of_it(monkeypatch) -> None:
+    """Every batch meets 60 MB of another thread, and so does every look at the process between them."""
+    held = [10**9]
+    calls = calls_of(box_beside(lambda call: 60_000_000 * (call > 0), held, monkeypatch), batch_size=4, weigh=True)
+    monkeypatch.setattr("gralis.evaluation.memory._growth_within", lambda since, seconds: 60_000_000)
+    for n_points in (1, 1, 4):
+        calls.values(GivenPoints(POINTS[:n_points]))
+    assert calls.forwards.bytes_per_point == 1_000_000
+
+
+def test_no_limit_is_refused_for_what_other_threads_hold(monkeypatch) -> None:
+    """While the second point is weighed, another thread begins to hold 60 MB."""
+    held = [10**9]
+    box = box_beside(lambda call: 60_000_000 * (call == 1), held, monkeypatch)
+    calls = calls_of(box, max_memory=20_000_000)
+    assert len(calls.values(GivenPoints(POINTS))) == len(POINTS)
+    assert calls.forwards.bytes_per_point < 2_000_000
 
 
 def test_tensors_that_are_freed_make_room_again() -> None:

@@ -584,7 +584,7 @@ _MEMORY = (
     (
         "weighing",
         "evaluation/calls.py",
-        "if not (first or (self._weighs and sizer.unweighed(n_points, twice=not self._limited))):",
+        "if not (first or (self._weighs and sizer.unweighed(n_points))):",
         "if not first:",
         "only the first batch is weighed",
         _REFUSED,

@@ -23,7 +23,7 @@ _BRIEF_SECONDS = 0.02  # a batch that takes no longer is doubled at once
 _VERY_BRIEF_SECONDS, _NO_LONGER = 0.0025, 1.3
 _PART = 0.8  # of a memory limit is used, because looks at the memory of a process miss a part of it
 _GROWTH = 2  # a batch is at most this many times larger than one that was weighed
-_WEIGHINGS = 2  # of a size: the first of a single point also pays for what a library sets up once
+_WEIGHINGS = 2  # of a single point: the first also pays for what a library sets up once
 _LEAST_GAIN = 1.03  # a larger batch is kept if it evaluates this many times more points per second
 
 
@@ -94,20 +94,21 @@ class BatchSizer:
         """Whether larger batches or other layouts are still to be tried."""
         return self._trial is not None and not self.fixed
 
-    def unweighed(self, n_points: int, *, twice: bool = False) -> bool:
-        """Whether a batch of this size tells more about the memory that points need; `twice`: also a second one."""
-        if n_points == self._weighed_size:
-            return self._n_weighed < (_WEIGHINGS if twice or n_points == 1 else 1)
-        return n_points > self._weighed_size
+    def unweighed(self, n_points: int) -> bool:
+        """Whether a batch of this size tells more about the memory that points need."""
+        again = n_points == self._weighed_size == 1 and self._n_weighed < _WEIGHINGS
+        return again or n_points > self._weighed_size
+
+    @property
+    def knows_one_point(self) -> bool:
+        """Whether `bytes_per_point` was weighed on a single point, and will not be weighed on one again."""
+        return self._weighed_size == 1 and not self.unweighed(1)
 
     def weigh(self, n_points: int, n_bytes: int, most_bytes: int, *, careful: bool) -> None:
         """Learn how much memory a batch held. If `careful`, larger batches are tried step by step.
 
-        Of two batches of the same size the lighter one counts: what else happens in the process only adds to the memory
-        of a batch. For a single point the second one counts, because the first was not compared with a set-up process.
+        For a single point the second one counts, because the first was not compared with a set-up process.
         """
-        if n_points == self._weighed_size > 1:
-            n_bytes = min(n_bytes, round(self.bytes_per_point * n_points))
         self._n_weighed = self._n_weighed + 1 if n_points == self._weighed_size else 1
         self._weighed_size = n_points
         self.bytes_per_point = n_bytes / n_points

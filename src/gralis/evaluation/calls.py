@@ -21,7 +21,7 @@ from gralis.evaluation import clock
 from gralis.evaluation.batching import BatchSizer, Layout
 from gralis.evaluation.clock import Stopwatch
 from gralis.evaluation.cost import Cost
-from gralis.evaluation.memory import Weighing, give_back, resident_memory, spare_memory
+from gralis.evaluation.memory import Weighing, give_back, memory_alone, resident_memory, spare_memory
 from gralis.evaluation.point_sequences import PointSequence
 from gralis.models.failures import report_failure
 from gralis.models.outputs import TargetedModel
@@ -164,27 +164,30 @@ class ModelCalls:
         """Evaluate a batch. The memory that it holds limits later batches."""
         self._make_room(n_points * sizer.bytes_per_point)
         first = sizer.bytes_per_point == 0
-        if not (first or (self._weighs and sizer.unweighed(n_points, twice=not self._limited))):
+        if not (first or (self._weighs and sizer.unweighed(n_points))):
             return evaluate()
-        with Weighing(self._memory_before(), tensors=self._counts_tensors) as weighing:
-            rows = evaluate()
+        if self._weighs and not self._limited and self._resident is not None:
+            # Only the batch itself is asked about, and it may be repeated; in a run it may not, as long as it fits.
+            rows, n_bytes = self._weighed_alone(evaluate)
+        else:
+            with Weighing(self._resident, tensors=self._counts_tensors) as weighing:
+                rows = evaluate()
+            n_bytes = weighing.bytes
+            if n_points == 1 and n_bytes > self._max_memory >= weighing.bytes_of_tensors:
+                rows, n_bytes = self._weighed_alone(evaluate)  # before a limit is refused
+                self._resident = resident_memory()
         if self._weighs and self._on_cpu and self._resident is None:
             self._resident = resident_memory()  # what libraries set up once is there now
-        sizer.weigh(n_points, max(weighing.bytes, 1), self._max_memory, careful=self._weighs)
+        sizer.weigh(n_points, max(n_bytes, 1), self._max_memory, careful=self._limited)
         heaviest = max(self.forwards.bytes_per_point, self.backwards.bytes_per_point)
         self.cost.bytes_per_point = int(np.ceil(heaviest))
         return rows
 
-    def _memory_before(self) -> int | None:
-        """What the memory of a batch is compared with; None while libraries have not been set up.
-
-        A limit holds for all that was added since the set-up. Without a limit, only the batch itself is asked about,
-        and memory that was freed before but not given back is none of it.
-        """
-        if self._resident is None or self._limited:
-            return self._resident
-        give_back()
-        return resident_memory()
+    def _weighed_alone(self, evaluate: Callable[[], list[Array]]) -> tuple[list[Array], int]:
+        """Evaluate a batch, more than once if need be, and the memory that it holds without what other threads do."""
+        found: list[list[Array]] = []
+        n_bytes = memory_alone(lambda: found.append(evaluate()), tensors=self._counts_tensors)
+        return found[0], n_bytes
 
     def _make_room(self, n_bytes: float) -> None:
         """Give freed memory back to the system if a batch might exceed the limit together with it."""
@@ -196,7 +199,7 @@ class ModelCalls:
     def _require_room(self, sizer: BatchSizer, n_points: int) -> None:
         """Refuse a limit that is below what one point takes, once that is certain."""
         needed = sizer.bytes_per_point
-        if self._limited and n_points == 1 and needed > self._max_memory and not sizer.unweighed(1):
+        if self._limited and n_points == 1 and needed > self._max_memory and sizer.knows_one_point:
             kind = "gradient" if sizer is self.backwards else "value"
             allowed = f"at least {int(np.ceil(needed))} bytes, which one point with its {kind} takes"
             raise bad("max_memory", "explain", allowed, self._max_memory)

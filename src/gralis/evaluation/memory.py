@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -15,10 +16,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-__all__ = ["Weighing", "give_back", "resident_memory", "spare_memory"]
+__all__ = ["Weighing", "give_back", "memory_alone", "resident_memory", "spare_memory"]
 
 _STATM = "/proc/self/statm"  # Linux only
 _BETWEEN_LOOKS = 0.0005  # seconds
+_TURNS = 5  # at most, of looking at the process without a call and with it
+_LONGEST_LOOK = 0.5  # seconds without the call
+_CLOSE = 1.05  # times the tensors: what the process grows by beyond that is looked at again
 
 
 class Weighing:
@@ -36,7 +40,7 @@ class Weighing:
     """
 
     def __init__(self, since: int | None = None, *, tensors: bool = True) -> None:
-        self.bytes = 0
+        self.bytes, self.bytes_of_tensors = 0, 0
         self._tensors = _LiveTensors() if tensors else None
         self._resident = None if since is None else _ResidentMemory(since)
 
@@ -52,9 +56,42 @@ class Weighing:
     ) -> None:
         if self._tensors is not None:
             self._tensors.__exit__(kind, error, trace)  # type: ignore[no-untyped-call]
-            self.bytes = self._tensors.peak
+            self.bytes = self.bytes_of_tensors = self._tensors.peak
         if self._resident is not None:
             self.bytes = max(self.bytes, self._resident.stop())
+
+
+def memory_alone(call: Callable[[], object], *, tensors: bool = True) -> int:
+    """The memory that a call holds, without what other threads of the process hold meanwhile.
+
+    The tensors are counted exactly. Only if the process holds more, which may be a library outside torch or another
+    thread, the process is looked at without the call and with it, in turns: the least that the call added to the most
+    that was there without it counts.
+    """
+    counted, without, quiet, seconds = 0, 0, 0, 0.0
+    added: list[int] = []
+    while len(added) < _TURNS and quiet < 2:
+        give_back()
+        before = resident_memory() or 0
+        if added:
+            most = before + _growth_within(before, min(seconds, _LONGEST_LOOK))
+            without, quiet = max(without, most), quiet + (most - before <= (_CLOSE - 1) * min(added))
+        began = time.perf_counter()
+        with Weighing(max(before, without), tensors=tensors) as weighing:
+            call()
+        seconds = time.perf_counter() - began
+        counted, added = max(counted, weighing.bytes_of_tensors), [*added, weighing.bytes]
+        if min(added) <= _CLOSE * counted:
+            break
+    return max(counted, min(added))
+
+
+def _growth_within(since: int, seconds: float) -> int:
+    """By how many bytes the memory of the process grows at most within this time."""
+    watcher = _ResidentMemory(since)
+    watcher.start()
+    time.sleep(seconds)
+    return watcher.stop()
 
 
 class _LiveTensors(TorchDispatchMode):  # type: ignore[no-untyped-call]

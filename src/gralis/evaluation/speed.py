@@ -17,7 +17,8 @@ __all__ = ["Speed"]
 
 _SECONDS = 2.0  # that a measurement may take, for each kind of call
 _MOST_POINTS = 1024
-_WEIGHED = (1, 1, 4, 4, 16, 16)  # points in the batches that are weighed; the lighter of two of a size counts
+_WEIGHED = (1, 1, 4, 16)  # points in the batches that are weighed
+_SECONDS_WEIGHING = 20.0  # for each kind of call, where the system is slow to say what memory is in use
 _YET_TO_GROW = 2  # a search that the time of the measurement cut short mostly tries one doubling more
 
 
@@ -75,10 +76,12 @@ class Speed:
             forward = _seconds(points(timed, False)) / len(problems)
             point = _seconds(points(timed, True)) / len(problems) if wants_gradients else 0.0
         with weighed.session():
-            for with_gradients in (False, True) if wants_gradients else (False,):
-                began = clock.now()
-                for count in _WEIGHED:
-                    if clock.now() - began < _SECONDS:
+            for with_gradients, seconds in ((False, forward * len(problems)), (True, point * len(problems))):
+                began, sum_of_points = clock.now(), 0
+                for count in _WEIGHED if wants_gradients or not with_gradients else ():
+                    sum_of_points += count
+                    # The time of the model counts: on a busy machine, weighing takes far longer than the batches.
+                    if sum_of_points * seconds < _SECONDS and clock.now() - began < _SECONDS_WEIGHING:
                         points(weighed, with_gradients)(count)
         pairs = zip(weighed.sizers, timed.sizers, strict=True)
         weights = tuple((weight.bytes_per_point, _largest(size, weight, max_memory)) for weight, size in pairs)
