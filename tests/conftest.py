@@ -1,5 +1,4 @@
-"""What holds for all tests: one torch thread per xdist worker, no display, the hypothesis profiles, no silent skips in CI,
-names that no process changes, and tests in a process of their own."""
+"""Threads, drawing and hypothesis for all tests; no silent skips in CI, steady names, and tests in a process of their own."""
 
 import functools
 import os
