@@ -83,6 +83,33 @@ SEEN = {
         "3",
     ),
     "objects in an array": ("o = np.array([?, 'a'], dtype=object)\ndef m(z): return z * o[0]", "2", "3"),
+    "a method with arguments": (
+        "class C:\n  def f(s, z, k): return z * k\n  __call__ = functools.partialmethod(f, k=?)",
+        *("2", "3"),
+    ),
+    "a metaclass": (
+        "class M(type):\n  def k(c): return ?\nclass K(metaclass=M): pass\ndef m(z): return z * K.k()",
+        *("2", "3"),
+    ),
+    "a case of a single dispatch": (
+        "@functools.singledispatch\ndef m(z): pass\nm.register(torch.Tensor)(lambda z: z * ?)",
+        *("2", "3"),
+    ),
+    "an attribute of a function": ("def m(z): return z * m.k\nm.k = ?", "2", "3"),
+    "an attribute of a tensor": ("w = torch.ones(2)\nw.k = ?\ndef m(z): return z * w * w.k", "2", "3"),
+    "a weak reference": (
+        "import weakref\nclass A: pass\na = A()\na.k = ?\nr = weakref.ref(a)\ndef m(z): return z * r().k",
+        *("2", "3"),
+    ),
+    "a variable of the context": (
+        "import contextvars\nv = contextvars.ContextVar('v', default=?)\ndef m(z): return z * v.get()",
+        *("2", "3"),
+    ),
+    "a variable of the thread": (
+        "import threading\nv = threading.local()\nv.k = ?\ndef m(z): return z * v.k",
+        "2",
+        "3",
+    ),
     "a member of an Enum": ("import enum\nclass E(enum.Enum):\n  A = ?\ndef m(z): return z * E.A.value", "2", "3"),
 }
 
@@ -99,6 +126,34 @@ def test_what_differs_is_seen(what) -> None:
     program, first, second = SEEN[what]
     assert identity(made(program, first)) == identity(made(program, first))
     assert identity(made(program, first)) != identity(made(program, second))
+
+
+def test_what_is_put_into_an_installed_package_is_seen(monkeypatch) -> None:
+    """Functions and methods that the user replaces, and the type in which torch computes."""
+    places: dict = {"__name__": "mine", "torch": torch}
+    exec("def m(z): return torch.tanh(z)", places)
+    asked = (places["m"], nn.Linear(2, 1))
+    before = [identity(each) for each in asked]
+    monkeypatch.setattr(torch, "tanh", lambda z: 2 * z)
+    assert [identity(each) == known for each, known in zip(asked, before, strict=True)] == [False, True]
+    monkeypatch.undo()
+    monkeypatch.setattr(nn.Linear, "forward", lambda self, z: 2 * z)
+    assert [identity(each) == known for each, known in zip(asked, before, strict=True)] == [True, False]
+    monkeypatch.undo()
+    try:
+        torch.set_default_dtype(torch.float64)
+        assert not any(identity(each) == known for each, known in zip(asked, before, strict=True))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert [identity(each) for each in asked] == before
+
+
+def test_an_object_that_has_every_attribute_is_walked_like_others() -> None:
+    places: dict = {"__name__": "mine"}
+    exec(
+        "class Any:\n  def __getattr__(self, name): return lambda *parts: 2\n  def __call__(self, z): return z", places
+    )
+    assert identity(places["Any"]()) == identity(places["Any"]())
 
 
 def test_modules_that_a_function_imports_or_reaches_through_others_are_read(tmp_path, monkeypatch) -> None:

@@ -8,6 +8,7 @@ by its name and version. Attributes and variables that the code itself writes ar
 
 from __future__ import annotations
 
+import contextvars
 import copyreg
 import functools
 import hashlib
@@ -16,6 +17,8 @@ import os
 import re
 import sys
 import sysconfig
+import threading
+import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -40,6 +43,7 @@ _STATE_COUNTS = frozenset({"argparse", "array", "builtins", "collections", "date
 _STATE_COUNTS |= {"functools", "operator", "re", "statistics", "types"}
 _STATE_COUNTS |= {"gralis", "numpy", "pandas", "scipy", "sklearn", "torch", "torchaudio", "torchvision"}
 _STATE_COUNTS |= {"lightgbm", "xgboost"}
+_TORCH_SETTINGS = (torch.float32, "highest")  # of torch itself, where nobody changed them
 _RANDOM = ("numpy.random", "torch._C.Generator")
 _SET_UP = frozenset({"__init__", "__post_init__", "__new__", "__setstate__"})
 _INSTALLED = tuple(
@@ -80,6 +84,9 @@ class _Walk:
         hooks = [list(getattr(nn.modules.module, name, {}).values()) for name in _GLOBAL_HOOKS]
         if any(hooks):
             self._add("every module", hooks, 0)
+        torch_settings = (torch.get_default_dtype(), torch.get_float32_matmul_precision())
+        if torch_settings != _TORCH_SETTINGS:
+            self._add("torch", torch_settings, 0)
 
     def _write(self, text: str) -> None:
         self.digest.update(f"{text}|".encode("utf-8", "backslashreplace"))
@@ -100,7 +107,7 @@ class _Walk:
         elif isinstance(value, PLAIN):  # of a class that inherits from one of these
             self._parts(f"{kind.__name__} {_shown(value)}", [("class", kind)], depth)
         elif isinstance(value, Tensor):
-            self._tensor(value)
+            self._tensor(value, depth)
         elif isinstance(value, ModuleType):
             self._write(f"module {value.__name__} {_version(value.__name__)}")
         elif isinstance(value, functools.partial):
@@ -120,7 +127,9 @@ class _Walk:
             self._write(f"operator {value}")
         elif isinstance(value, Mapping | set | frozenset | list | tuple):
             self._container(value, depth)
-        elif hasattr(value, "__array__") and hasattr(value, "dtype"):  # NumPy, JAX, a series of pandas
+        elif isinstance(value, weakref.ref | contextvars.ContextVar | threading.local):
+            self._parts(kind.__name__, _pointed_at(value), depth)
+        elif hasattr(kind, "__array__") and hasattr(value, "dtype"):  # NumPy, JAX, a series of pandas
             self.code = True
             array = np.ascontiguousarray(value)
             self._write(f"array {array.shape} {array.dtype}")
@@ -129,7 +138,7 @@ class _Walk:
                 self._parts("objects", enumerate(array.ravel()), depth)
         elif isinstance(value, nn.Module):
             self._module(value, depth)
-        elif callable(getattr(value, "get_weights", None)):  # Keras
+        elif callable(getattr(kind, "get_weights", None)):  # Keras
             self.code = True
             self._parts(_name(kind), enumerate(value.get_weights()), depth)
         elif callable(getattr(value, "__wrapped__", None)):  # a cached or compiled function
@@ -153,9 +162,12 @@ class _Walk:
         else:
             self._parts(type(value).__name__, enumerate(value), depth)
 
-    def _tensor(self, tensor: Tensor) -> None:
+    def _tensor(self, tensor: Tensor, depth: int) -> None:
         self.code = True
         self._write(f"tensor {tuple(tensor.shape)} {tensor.dtype}")
+        noted = [(name, part) for name, part in sorted(vars(tensor).items()) if name in self._called]
+        if noted:
+            self._parts("noted on it", noted, depth)
         if tensor.is_meta:
             return
         self.digest.update(bytes_of(tensor.dequantize() if tensor.is_quantized else tensor.to_dense()))
@@ -165,6 +177,7 @@ class _Walk:
         if _installed(fn.__module__, fn.__code__.co_filename):
             inner = getattr(fn, "__wrapped__", None)  # of a decorator, such as torch.no_grad()
             own = [("wrapped", inner)] if inner is not None else [(name, part) for name, part in reads(fn, False)]
+            own += [("cases", getattr(fn, "registry", None))] if inner is not None else []  # of a single dispatch
             self._parts("installed", own, depth)
             return
         self.code = True
@@ -173,15 +186,24 @@ class _Walk:
         loaded, caches = names(fn.__code__), changed([fn.__code__])
         self._called |= loaded
         parts: list[tuple[str, object]] = [("defaults", fn.__defaults__), ("keywords", fn.__kwdefaults__)]
+        written = assigned([fn.__code__])
+        parts += [
+            (name, part) for name, part in sorted(vars(fn).items()) if not _is_written(name, part, written, caches)
+        ]
         for name, part in reads(fn):
             if not (name in caches and isinstance(part, CONTAINERS)):
                 parts += [(name, part), *self._members(name, part, loaded)]
         self._parts("function", parts, depth)
 
     def _members(self, name: str, module: object, loaded: set[str]) -> list[tuple[str, object]]:
-        """What a function may read from a module of the user's, and from the modules in it."""
-        if not isinstance(module, ModuleType) or _installed(module.__name__) or id(module) in self._opened:
+        """What a function may read from a module of the user's, and from the modules in it.
+
+        Of an installed module only the functions that the user has put there.
+        """
+        if not isinstance(module, ModuleType) or id(module) in self._opened:
             return []
+        if _installed(module.__name__):
+            return [(f"{name}.{each}", part) for each, part in members(module, loaded) if _is_own_function(part)]
         self._opened.add(id(module))
         found = [(f"{name}.{each}", part) for each, part in members(module, loaded)]
         deeper = [pair for each, part in found for pair in self._members(each, part, loaded)]
@@ -190,6 +212,11 @@ class _Walk:
 
     def _class(self, kind: type, depth: int) -> None:
         self._write(_name(kind))
+        above = type(kind)
+        if isinstance(above.__module__, str) and not _installed(above.__module__):  # compiled ones may have none
+            self._add("metaclass", above, depth + 1)
+        if patches := _patches(kind):
+            self._parts("patches", patches, depth)
         if _installed(kind.__module__):
             return
         self.code = True
@@ -201,7 +228,7 @@ class _Walk:
             for name, member in vars(base).items()
             if not _is_written(name, member, written, caches)
         ]
-        plain = [(name, member) for name, member in found if inspect.isfunction(member) or not name.startswith("__")]
+        plain = [(name, member) for name, member in found if _acts(member) or not name.startswith("__")]
         called = set(self._called)
         self._parts("class", plain, depth)
         self._called = called  # what methods call counts only if they are called
@@ -266,6 +293,40 @@ def _is_written(name: str, value: object, written: set[str], caches: set[str]) -
 def _is_cached(member: object) -> bool:
     """Whether what a member of a class computes is kept among the attributes."""
     return isinstance(member, functools.cached_property)
+
+
+def _acts(member: object) -> bool:
+    """Whether a member of a class is called, or bound when it is read."""
+    return callable(member) or isinstance(member, functools.partialmethod)
+
+
+def _is_own_function(member: object) -> bool:
+    """Whether the code of a function is the user's, and not that of an installed package."""
+    if not isinstance(member, FunctionType):
+        return False
+    file = member.__code__.co_filename
+    return not _installed(member.__module__) or (os.path.exists(file) and not _installed(None, file))
+
+
+def _patches(kind: type) -> list[tuple[str, object]]:
+    """The methods of installed classes that the user has replaced."""
+    return [
+        (f"{base.__qualname__}.{name}", _inside(member))
+        for base in kind.__mro__
+        if _installed(base.__module__)
+        for name, member in vars(base).items()
+        if _is_own_function(_inside(member))
+    ]
+
+
+def _pointed_at(value: Any) -> list[tuple[object, object]]:
+    """What a reference or a variable leads to, in this thread."""
+    if isinstance(value, threading.local):
+        return sorted(vars(value).items())
+    try:
+        return [("to", value() if isinstance(value, weakref.ref) else value.get())]
+    except LookupError:  # a variable without a value
+        return []
 
 
 def _codes(kind: type, called: set[str] | None = None) -> list[Any]:
