@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -202,6 +203,69 @@ def test_plans_of_forwards_ask_an_unknown_function_again_if_the_budget_leaves_ro
 
     assert "random" in explain(noisy, torch.ones(6), plan=plan).model_doubts[0]
     assert "other rows" in explain(batch_statistics, torch.linspace(1, 2, 6), plan=plan).model_doubts[0]
+
+
+def kept_half(z: Tensor) -> Tensor:
+    """A random model. On six features its mean is z @ WEIGHT."""
+    return torch.where(torch.rand(z.shape) < 0.5, 2 * z, 0 * z) @ torch.linspace(0.3, 1.2, z.shape[1])
+
+
+@pytest.mark.parametrize("plan", ["shared", "exhaustive", "values", "endpoint"])
+def test_nothing_is_exact_about_a_random_model(plan: str) -> None:
+    found = explain(kept_half, torch.ones(6), plan=plan, seed=4)
+    assert found.model_doubts
+    assert found.design.noise > 1
+    for result in (found, found.shapley(), found.banzhaf(), found.kernel_shap(), found.lime(ridge=0.0)):
+        assert not result.exact
+        assert (np.abs(result.values - WEIGHT.numpy()) <= result.half_widths()).all()
+    pairs = found.interactions(2)
+    assert not pairs.exact
+    assert (np.abs(pairs.estimate.values[6:]) <= pairs.half_widths()[6:]).all()  # the mean model has no interactions
+    assert "exact" not in str(found)
+    assert found.certificate().half_widths.min() > 1
+
+
+def test_the_noise_is_kept_in_files_with_another_kernel_and_when_extended(tmp_path: Path) -> None:
+    found = explain(kept_half, torch.ones(9), budget=200, seed=4)
+    again = gralis.load(found.save(tmp_path / "found.npz"))
+    assert again.design.noise == found.design.noise > 0
+    for other in (again, found.with_kernel(gralis.Uniform()), found.extend(200)):
+        assert other.half_widths().min() > found.design.noise
+        assert other.model_doubts == found.model_doubts
+
+
+def test_only_the_noise_of_the_random_target_widens() -> None:
+    def two(z: Tensor) -> Tensor:
+        return torch.stack([torch.tanh(z @ WEIGHT), kept_half(z)], dim=1)
+
+    calm, restless = explain(two, torch.ones(4) @ torch.eye(4, 6), target=[0, 1])
+    assert calm.design.noise == 0 < restless.design.noise
+    assert calm.shapley().exact
+
+
+@pytest.mark.parametrize("plan", ["shared", "exhaustive", "values"])
+def test_compare_asks_the_second_model_too(plan: str) -> None:
+    def mean(z: Tensor) -> Tensor:
+        return z @ WEIGHT
+
+    for models in ((mean, kept_half), (kept_half, mean)):
+        found = gralis.compare(*models, torch.ones(6), plan=plan, seed=4)
+        assert any("random" in doubt for doubt in found.change.doubts)
+        assert not found.change.exact
+        assert not found.changed().any()
+        calm = found.a if models[0] is mean else found.b
+        assert not calm.model_doubts
+
+
+def test_the_second_model_of_a_comparison_has_its_own_rounding() -> None:
+    weight = torch.tensor([0.1, 0.7, 0.3], dtype=torch.float64)
+
+    def coarse(z: Tensor) -> Tensor:
+        return (z.float() @ weight.float()).float()
+
+    found = gralis.compare(lambda z: z @ weight, coarse, torch.ones(3, dtype=torch.float64))
+    assert found.b.design.rounding > 1e6 * found.a.design.rounding
+    assert not found.changed().any()
 
 
 @pytest.mark.parametrize("plan", ["values", "endpoint"])

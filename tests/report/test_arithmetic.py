@@ -83,6 +83,9 @@ EXPLANATIONS = {
     "shared, an idle feature": lambda: gralis.explain(
         lambda z: network(9)(z[:, :9]), row(10), budget=300, baseline=np.append(np.zeros(9), row(10)[9])
     ),
+    "shared, a model that depends on its batch": lambda: gralis.explain(
+        lambda z: network(10)(z) + 0.1 * torch.arange(len(z)), row(10), budget=300
+    ),
     "independent": lambda: shared(plan="independent"),
     "permutation, euclidean": lambda: shared(plan="permutation", budget=600, kernel=Gaussian(2.0, "euclidean")),
     "endpoint": lambda: shared(plan="endpoint"),

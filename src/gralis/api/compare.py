@@ -141,5 +141,5 @@ def _compared(model_a: object, model_b: object, x: object, every_option: dict[st
             f"folded; group the coordinates into fewer features, or lower the budget."
         )
     a = prepare(model_a, x, every_option, "compare").result()
-    (b,) = run.again([a])
+    (b,) = run.again([a], other_model=True)
     return Comparison(replace(a, _continue=None), b, difference(a, b))

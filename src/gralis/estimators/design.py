@@ -50,6 +50,8 @@ class Design:
         The name of the rule that placed the nodes; None if the plan has no nodes.
     rounding : float, default=0.0
         The size of a rounding error of F: the precision of the model's numbers times the size of F.
+    noise : float, default=0.0
+        How far apart the answers of the model to one question were; 0 if it is a function of its input.
     """
 
     kernel: Kernel
@@ -58,6 +60,7 @@ class Design:
     estimator: Estimator
     quadrature: str | None = None
     rounding: float = 0.0
+    noise: float = 0.0
 
     @cached_property
     def laws(self) -> tuple[Law, ...]:
@@ -130,8 +133,11 @@ class Design:
         return self.allowing(estimate, margin)
 
     def allowing(self, estimate: Estimate, margin: Array) -> Estimate:
-        """The estimate with this margin and the rounding of the model; exact values stay exact up to rounding."""
-        rounding, margin = (np.where(self.moving, part, 0.0) for part in (self.rounding, margin))
+        """The estimate with this margin, and the model's noise and rounding; exact values stay exact up to rounding.
+
+        A value is a mean of differences of two values of F, each of which may be off by half of the noise.
+        """
+        rounding, margin = (np.where(self.moving, part, 0.0) for part in (self.rounding, margin + self.noise))
         largest = np.abs(estimate.values).max(initial=0.0)
         if estimate.exact and (margin <= AT_ROUNDING * largest + N_ROUNDINGS * self.rounding).all():
             return estimate.with_rounding(rounding + margin)

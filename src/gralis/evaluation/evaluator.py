@@ -16,7 +16,7 @@ from gralis.evaluation.batching import BatchSizer
 from gralis.evaluation.calls import ModelCalls, Progress
 from gralis.evaluation.clock import Stopwatch
 from gralis.evaluation.cost import Cost
-from gralis.evaluation.function_probe import model_doubts
+from gralis.evaluation.function_probe import ModelDoubts, model_doubts
 from gralis.evaluation.point_sequences import CoalitionPoints, PairPoints, ProblemPoints, RayPoints, StepPoints
 from gralis.evaluation.questions import Questions
 from gralis.ledger import AnyLedger, Ledger
@@ -125,8 +125,8 @@ class Evaluator:
         self._remember(full, pairs, f_x[self.questions.input_of_pair(pairs)] - f_baseline, f_baseline)
         return f_x.reshape(-1), self.questions.by_question(f_baseline)
 
-    def doubts(self, f_x: Array, f_baselines: Array) -> tuple[tuple[str, ...], ...]:
-        """Why the model may not be a function of its input, in sentences for every question; see `model_doubts`."""
+    def doubts(self, f_x: Array, f_baselines: Array) -> ModelDoubts:
+        """Why the model may not be a function of its input, for every question; see `model_doubts`."""
         return model_doubts(self._calls, self._points, self.problem.dtypes, f_x, f_baselines)
 
     def recall(self, f_baselines: Array, ledgers: Sequence[AnyLedger]) -> None:

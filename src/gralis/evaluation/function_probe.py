@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,16 +19,37 @@ from gralis.evaluation.calls import ModelCalls
 from gralis.evaluation.point_sequences import CoalitionPoints, ProblemPoints
 from gralis.models.torch_module import TorchModel
 
-__all__ = ["PROBE_FORWARDS", "model_doubts"]
+__all__ = ["PROBE_FORWARDS", "ModelDoubts", "model_doubts"]
 
 #: Forwards that the probe needs for each input; twice as many if F(x) has changed.
 PROBE_FORWARDS = 6
 
 
+@dataclass(frozen=True, eq=False)
+class ModelDoubts:
+    """What asking for F(x) again has shown.
+
+    Attributes
+    ----------
+    sentences : sequence of tuple of str
+        Why the model is not a function of its input, for every question; an empty tuple if it seems to be one.
+    noise : array of shape (n_questions,)
+        The difference between the smallest and the largest answer to a question that is doubted; 0 for the others.
+    """
+
+    sentences: Sequence[tuple[str, ...]]
+    noise: Array
+
+    @classmethod
+    def none(cls, n_questions: int) -> ModelDoubts:
+        """No doubts about any question."""
+        return cls(((),) * n_questions, np.zeros(n_questions))
+
+
 def model_doubts(
     calls: ModelCalls, space: ProblemPoints, dtypes: Sequence[torch.dtype], f_x: Array, f_baselines: Array
-) -> tuple[tuple[str, ...], ...]:
-    """Sentences that say why the model is not a function of its input, for every question; empty if it seems to be one.
+) -> ModelDoubts:
+    """Why the model is not a function of its input, and by how much its answers differ.
 
     F(x) is evaluated several times more, in one batch of another size with x' among its rows. If that changes F(x) by
     more than rounding, the same batch is evaluated once more: a model that answers otherwise is random, and one that
@@ -48,8 +70,8 @@ def model_doubts(
 
     Returns
     -------
-    tuple of tuple of str
-        One tuple per question.
+    ModelDoubts
+        A sentence and a size for every question that is doubted.
     """
     questions = space.questions
     first_pairs = np.arange(questions.n_pairs)[:: questions.n_baselines]
@@ -71,21 +93,21 @@ def model_doubts(
         again = ask_again()
         changed = np.abs(again - f_x).max(0) > allowed
         if not changed.any():
-            return ((),) * len(f_x)
+            return ModelDoubts.none(len(f_x))
         repeated = ask_again()
-    noise = np.abs(again - repeated).max(0)
+    gap, random_gap = np.ptp([f_x, *again, *repeated], axis=0), np.abs(again - repeated).max(0)
     delta = f_x - f_baselines.mean(1)
     doubts: list[tuple[str, ...]] = []
     for k in range(len(f_x)):
         if not changed[k]:
             doubts.append(())
-        elif noise[k] > allowed[k]:
+        elif random_gap[k] > allowed[k]:
             answers = np.array([f_x[k], *again[:, k], *repeated[:, k]])
             doubts.append((_random_sentence(answers, float(delta[k])),))
         else:
             other = again[np.abs(again[:, k] - f_x[k]).argmax(), k]
             doubts.append((_batch_sentence(float(f_x[k]), float(other), float(delta[k])),))
-    return tuple(doubts)
+    return ModelDoubts(tuple(doubts), np.where(changed, gap, 0.0))
 
 
 def _rounding(calls: ModelCalls, dtypes: Sequence[torch.dtype]) -> float:
@@ -98,9 +120,9 @@ def _random_sentence(answers: Array, delta: float) -> str:
     gap = float(np.ptp(answers))
     return (
         f"The model is random: asked {len(answers)} times for F(x), it answered between {answers.min():.5g} and "
-        f"{answers.max():.5g}, a difference of {gap:.2g}{_compared(gap, delta)}. The intervals do not account for "
-        f"this: dropout or sampling is active inside the model, so call model.eval(), pass training=self.training to "
-        f"torch.nn.functional.dropout, or set a fixed seed at the start of every call."
+        f"{answers.max():.5g}, a difference of {gap:.2g}{_compared(gap, delta)}. The intervals are wider by this "
+        f"difference, which may not be enough: dropout or sampling is active inside the model, so call model.eval(), "
+        f"pass training=self.training to torch.nn.functional.dropout, or set a fixed seed at the start of every call."
     )
 
 
@@ -108,9 +130,10 @@ def _batch_sentence(alone: float, other: float, delta: float) -> str:
     gap = abs(other - alone)
     return (
         f"F(x) depends on the other rows of its batch: it was {alone:.5g} in one batch and {other:.5g} in another, a "
-        f"difference of {gap:.2g}{_compared(gap, delta)}. The intervals do not account for this: batch normalisation "
-        f"without running statistics or another operation across rows does it, so use running statistics "
-        f"(track_running_stats=True and model.eval()), or batch_size=1 if the model accepts single rows."
+        f"difference of {gap:.2g}{_compared(gap, delta)}. The intervals are wider by the largest such difference, "
+        f"which may not be enough: batch normalisation without running statistics or another operation across rows "
+        f"does it, so use running statistics (track_running_stats=True and model.eval()), or batch_size=1 if the model "
+        f"accepts single rows."
     )
 
 

@@ -88,6 +88,7 @@ def contents(e: Explanation) -> tuple[Arrays, Meta]:
         "method": e.method,
         "exact": e.estimate.exact,
         "model_rounding": e.design.rounding,
+        "model_noise": e.design.noise,
         "f_x": e.f_x,
         "features": _describe_features(e.features),
         "kernel": _describe_kernel(e.kernel, e.n_features, "kernel", arrays),
@@ -235,8 +236,8 @@ def _design(meta: Meta, arrays: Arrays) -> Design:
     """How the ledger is read."""
     estimator = FOLDED if "folded_kernels" in meta else by_name(meta["plan"]["estimator"])
     kernel = _kernel(meta["kernel"], "kernel", arrays)
-    rule, rounding = meta["plan"].get("quadrature"), meta.get("model_rounding", 0.0)
-    return Design(kernel, arrays["squared_distance"], arrays["baseline_weights"], estimator, rule, rounding)
+    rule, sizes = meta["plan"].get("quadrature"), (meta.get("model_rounding", 0.0), meta.get("model_noise", 0.0))
+    return Design(kernel, arrays["squared_distance"], arrays["baseline_weights"], estimator, rule, *sizes)
 
 
 def _endpoints(arrays: Arrays, n_leaves: int) -> Endpoints:

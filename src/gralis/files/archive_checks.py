@@ -33,7 +33,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "leaf_keys": (list, type(None)),
     "several_leaves": (bool,),
 }
-_OPTIONAL: dict[str, tuple[type, ...]] = {"model_doubts": (list,), "model_rounding": (Real,), "folded_kernels": (list,)}
+_OPTIONAL: dict[str, tuple[type, ...]] = {
+    "model_doubts": (list,),
+    "model_rounding": (Real,),
+    "model_noise": (Real,),
+    "folded_kernels": (list,),
+}
 _COST_TEXT = ("layout",)
 
 
@@ -99,8 +104,11 @@ def _require_trees(arrays: Mapping[str, NDArray[Any]], n: int, n_baselines: int)
 
 
 def _require_meta(meta: Mapping[str, Any]) -> None:
-    if not 1 <= meta["price"] < np.inf or not 0 <= meta.get("model_rounding", 0.0) < np.inf:
-        raise ValueError("price or model_rounding is out of range")
+    if not 1 <= meta["price"] < np.inf:
+        raise ValueError("price is out of range")
+    for name in ("model_rounding", "model_noise"):
+        if not 0 <= meta.get(name, 0.0) < np.inf:
+            raise ValueError(f"{name} is out of range")
     known = meta["provenance"]
     numbers = ("tolerance", "atol", "level") if meta["reached"] is not None else ()
     for name in (*numbers, *(("max_seconds", "tolerance") if known.get("paced") else ())):

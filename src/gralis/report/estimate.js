@@ -15,8 +15,9 @@ function unpackColumn(column) {
 
 // The ledger of a report as typed arrays, with sizes and the points of each ray.
 function unpackLedger(packed) {
-  const { formula, method, enumerated, price, rounding } = packed;
-  const ledger = { formula, method, enumerated, price, rounding, fullGap: packed.full_gap, aloneGap: packed.alone_gap };
+  const { formula, method, enumerated, price, rounding, noise } = packed;
+  const ledger = { formula, method, enumerated, price, rounding, noise };
+  Object.assign(ledger, { fullGap: packed.full_gap, aloneGap: packed.alone_gap });
   for (const [name, column] of Object.entries(packed.columns)) ledger[name] = unpackColumn(column);
   ledger.squaredDistance = packed.squared_distance.map((row) => Float64Array.from(row));
   ledger.baselineWeights = packed.baseline_weights;
@@ -166,6 +167,7 @@ function* estimateSteps(ledger, sigma) {
   const withUnknown = ledger.formula === "adjusted" || (ledger.formula === "weighted" && !ledger.enumerated);
   const unknown = never.map((each, i) => withUnknown && each && moving[i]);
   const { effective, worst } = coverage(ledger, laws, weights, known), margin = margins(ledger, laws, weights, known);
+  if (ledger.noise) for (let i = 0; i < ledger.n; i++) margin[i] += moving[i] ? ledger.noise : 0;
   const finish = (estimate) => {
     if (!estimate) return null;
     const departures = estimate.departures.map((d, at) => (unknown[at % ledger.n] ? NaN : d));

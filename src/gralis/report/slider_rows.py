@@ -45,6 +45,7 @@ def slider_rows(e: Explanation) -> dict[str, Any]:
         "enumerated": estimator.enumerates(ledger),
         "price": e.price,
         "rounding": e.design.rounding,
+        "noise": e.design.noise,
         "full_gap": full_gap(ledger, e.design.n_baselines) if estimator.draws_rays else None,
         "alone_gap": alone_gap(ledger) if estimator.draws_rays else None,
         "n_features": e.n_features,

@@ -106,7 +106,7 @@ class Certified(Evidence):
             return bernstein.certificate(
                 ledger,
                 self.design,
-                self.design.fixed_node_error(ledger),
+                self.design.fixed_node_error(ledger) + self.design.noise,
                 difference,
                 delta / self.price,
                 slope,

@@ -26,10 +26,10 @@ def difference(a: Explanation, b: Explanation) -> Explanation:
     # Both sides round at the size of their own terms, which the difference does not show. The estimate counts one
     # rounding of the first side by itself.
     both = _rounding(a, rows) + _rounding(b, others) - a.design.rounding
-    rounding = np.where(a.design.moving, both, 0.0)
+    rounding, noise = (np.where(a.design.moving, part, 0.0) for part in (both, b.design.noise))
     return replace(
         a,
-        estimate=a.design.estimate(ledger).with_rounding(rounding),
+        estimate=a.design.estimate(ledger).with_margin(noise).with_rounding(rounding),
         ledger=ledger,
         f_x=b.f_x - a.f_x,
         f_baselines=b.f_baselines - a.f_baselines,

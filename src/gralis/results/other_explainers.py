@@ -67,9 +67,8 @@ class OtherExplainers(Evidence):
         """
         fit = from_values.lime(self._coalition_values(), ridge, sigma, k_features, select)
         about = (self.names, self.delta, fit.note, self.features, self.form)
-        return LinearSurrogate(
-            self._with_known_errors(fit.estimate), *about, intercept=fit.intercept, r2=fit.r2, support=fit.support
-        )
+        estimate = self._with_known_errors(self.design.allowing(fit.estimate, np.zeros(self.n_features)))
+        return LinearSurrogate(estimate, *about, intercept=fit.intercept, r2=fit.r2, support=fit.support)
 
     def moebius(self, max_order: int = 2) -> Interactions:
         """Moebius coefficients of the game v.
@@ -111,9 +110,10 @@ class OtherExplainers(Evidence):
         return Interactions(self._rounded(estimate, order), sets, index, order, self.names, note.strip())
 
     def _rounded(self, estimate: Estimate, order: int) -> Estimate:
-        """The estimate with rounding: a difference of the given order adds up 2^order values."""
-        rounding = np.full(len(estimate.values), 2.0**order * self.design.rounding)
-        return self._with_known_errors(estimate).with_rounding(rounding)
+        """The estimate with noise and rounding: a difference of the given order adds up 2^order values."""
+        values = np.full(len(estimate.values), 2.0**order)
+        known = self._with_known_errors(estimate).with_margin(values * self.design.noise / 2)
+        return known.with_rounding(values * self.design.rounding)
 
     def _by_index(self, index: Index, method: str) -> Attribution:
         values = self._coalition_values()

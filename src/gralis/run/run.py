@@ -12,11 +12,11 @@ from torch import nn
 
 from gralis.certificates.stopping import reached
 from gralis.errors import BudgetError, GralisError
-from gralis.estimators import FOLDED, Estimate, Estimator, estimates
+from gralis.estimators import FOLDED, Design, Estimate, Estimator, estimates
 from gralis.evaluation.clock import Stopwatch, TimeOverError
 from gralis.evaluation.cost import Cost
 from gralis.evaluation.evaluator import Evaluator
-from gralis.evaluation.function_probe import PROBE_FORWARDS
+from gralis.evaluation.function_probe import PROBE_FORWARDS, ModelDoubts
 from gralis.evaluation.progress import Bar
 from gralis.evaluation.suspicion import Generators, uses_batch_statistics
 from gralis.ledger import AnyLedger, Ledger
@@ -113,35 +113,52 @@ class Run(ExpectedRun):
         return self.plan.settle(task, self._probe)
 
     def _has_room(self, schedule: Schedule) -> bool:
-        """Whether a budget of forwards surely leaves enough of them to ask an unknown function for F(x) again.
+        """Whether a budget of forwards surely leaves enough of them to ask an unknown function for F(x) again."""
+        return getattr(schedule, "exact", False) and self._has_room_beside(self.work(schedule).n_forwards)
+
+    def _has_room_beside(self, n_forwards: int) -> bool:
+        """Whether so many forwards leave enough to ask an unknown function for F(x) again.
 
         What a torch module does can be seen from outside: it draws random numbers, or it has batch normalisation.
         """
-        if isinstance(getattr(self.problem.model, "module", None), nn.Module) or not getattr(schedule, "exact", False):
+        if isinstance(getattr(self.problem.model, "module", None), nn.Module):
             return False
-        needed = self.work(schedule).n_forwards + 2 * PROBE_FORWARDS
-        return self.options.budget is None or needed <= self.options.budget
+        return self.options.budget is None or n_forwards + 2 * PROBE_FORWARDS <= self.options.budget
 
-    def again(self, before: Sequence[Explanation]) -> tuple[Explanation, ...]:
+    def again(self, before: Sequence[Explanation], *, other_model: bool = False) -> tuple[Explanation, ...]:
         """The explanations from the same rays, evaluated with the model of this run and read in the same way.
 
-        There is one for each question of this run, and all of them share their rays.
+        There is one for each question of this run, and all of them share their rays. Another model has its own
+        rounding, and it is asked for F(x) again like any model that is explained.
         """
         rows = before[0].ledger.require_rows("Evaluating the same rays again")
+        designs = [each.design for each in before]
+        self._doubts = _doubts_of(before)
         with self._evaluator.session():
-            f_x, f_baselines = self._evaluator.endpoints()
+            generators = Generators.now(self.problem.device)
+            ends = Ends(*self._evaluator.endpoints())
+            suspect = generators.moved() or uses_batch_statistics(self.problem.model)
             ledgers = self._evaluator.again(rows, self.orders(rows.replicate))
+            n_forwards = self._evaluator.cost.n_forwards
+            if other_model:
+                self._doubts = ModelDoubts.none(len(before))
+                if suspect or not self.plan.counts_forwards or self._has_room_beside(n_forwards):
+                    self._doubts = self._evaluator.doubts(ends.f_x, ends.f_baselines)
+                rounding, noise = self._rounding(ends), self._doubts.noise
+                designs = [replace(d, rounding=rounding, noise=noise[k]) for k, d in enumerate(designs)]
         cost = self._evaluator.cost.of_one(self._evaluator.questions, self._evaluator.cost.seconds)
-        read = estimates(ledgers, [each.design for each in before])
+        read = estimates(ledgers, designs)
         return tuple(
             replace(
                 each,
                 estimate=read[k],
+                design=designs[k],
                 ledger=ledgers[k],
-                f_x=float(f_x[k]),
-                f_baselines=f_baselines[k],
+                f_x=float(ends.f_x[k]),
+                f_baselines=ends.f_baselines[k],
                 cost=cost,
                 provenance={**each.provenance, "hashes": self._fingerprints[0]},
+                model_doubts=self._doubts.sentences[k],
                 _continue=None,
             )
             for k, each in enumerate(before)
@@ -149,7 +166,7 @@ class Run(ExpectedRun):
 
     def extend(self, before: Sequence[Explanation], schedule: Schedule, budget: int) -> tuple[Explanation, ...]:
         """Add more replicates of the same schedule. The budget is that of each input."""
-        self._doubts = [explanation.model_doubts for explanation in before]
+        self._doubts = _doubts_of(before)
         done = before[0].ledger.n_replicates  # fewer than planned if the run stopped early
         per_replicate = schedule.rays_per_replicate * max(schedule.n_nodes, 1)  # a plan without nodes counts forwards
         extra = budget // (per_replicate * self._backwards)
@@ -252,16 +269,28 @@ class Run(ExpectedRun):
     ) -> tuple[Explanation, ...]:
         stage.bar.phase("fit")
         questions = self._evaluator.questions
-        designs = [stage.designs[questions.input_of(question)] for question in range(len(questions))]
+        designs = [self._design(question, stage) for question in range(len(questions))]
         read = estimates(ledgers, designs)
         cost = self._evaluator.cost.of_one(questions, stage.seconds_before + stage.clock.seconds)
         return tuple(
-            self._explanation(question, ledger, estimate, stage, cost, complete)
-            for question, (ledger, estimate) in enumerate(zip(ledgers, read, strict=True))
+            self._explanation(question, design, ledger, estimate, stage, cost, complete)
+            for question, (design, ledger, estimate) in enumerate(zip(designs, ledgers, read, strict=True))
         )
 
+    def _design(self, question: int, stage: Stage) -> Design:
+        """The design of the input, and the noise of the model if its answers to this question differ."""
+        design, noise = stage.designs[self._evaluator.questions.input_of(question)], self._doubts.noise[question]
+        return replace(design, noise=float(noise)) if noise else design
+
     def _explanation(
-        self, question: int, ledger: AnyLedger, estimate: Estimate, stage: Stage, cost: Cost, complete: bool
+        self,
+        question: int,
+        design: Design,
+        ledger: AnyLedger,
+        estimate: Estimate,
+        stage: Stage,
+        cost: Cost,
+        complete: bool,
     ) -> Explanation:
         number, target = self._evaluator.questions.input_of(question), self._evaluator.questions.target_of(question)
         problem, schedule, options = self.problems[number], stage.schedule, self.options
@@ -279,7 +308,7 @@ class Run(ExpectedRun):
 
         explanation = Explanation(
             estimate=estimate,
-            design=stage.designs[number],
+            design=design,
             ledger=ledger,
             features=problem.features,
             f_x=f_x,
@@ -300,7 +329,7 @@ class Run(ExpectedRun):
             reached=is_reached,
             price=price,
             form=_form(problem),
-            model_doubts=self._doubts[question],
+            model_doubts=self._doubts.sentences[question],
             table=problem.table,
             _continue=go_on if schedule.grows and not estimate.exact else None,
         )
@@ -312,6 +341,11 @@ class Run(ExpectedRun):
     def _fingerprints(self) -> list[dict[str, str]]:
         model = self.problem.model_fingerprint()
         return [{**problem.fingerprints(), "model": model} for problem in self.problems]
+
+
+def _doubts_of(before: Sequence[Explanation]) -> ModelDoubts:
+    """What these explanations know about their model."""
+    return ModelDoubts([e.model_doubts for e in before], np.array([e.design.noise for e in before]))
 
 
 def _form(problem: Problem) -> InputForm:

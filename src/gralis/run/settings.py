@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gralis.arrays import Array, Masks
 from gralis.estimators import Design, Estimator
 from gralis.evaluation.evaluator import Evaluator
+from gralis.evaluation.function_probe import ModelDoubts
 from gralis.evaluation.progress import ProgressOption
 from gralis.kernels import Kernel
 from gralis.ledger import N_GROUPS, RAYS_PER_BLOCK, Ledger
@@ -42,7 +43,7 @@ class RunSettings:
         self.problems, self.kernels, self.plan, self.options = problems, tuple(kernels), plan, options
         self.problem = problems[0]
         self._progress = progress
-        self._doubts: Sequence[tuple[str, ...]] = ((),) * (len(problems) * self.n_targets)
+        self._doubts = ModelDoubts.none(len(problems) * self.n_targets)
         self._evaluator = Evaluator(problems, batch_size=options.batch_size, max_memory=options.max_memory)
         self._known: Sequence[Ledger] = ()
 
@@ -99,11 +100,14 @@ class RunSettings:
     def designs(self, schedule: Schedule, ends: Ends, estimator: Estimator) -> tuple[Design, ...]:
         """How the ledgers of every input are read."""
         weights, kernel = self.problem.baselines.weights, self.kernels[0]
-        rounding = self._evaluator.rounding * max(np.abs(ends.f_x).max(), np.abs(ends.f_baselines).max())
         return tuple(
-            Design(kernel, problem.squared_distance, weights, estimator, schedule.quadrature, rounding)
+            Design(kernel, problem.squared_distance, weights, estimator, schedule.quadrature, self._rounding(ends))
             for problem in self.problems
         )
+
+    def _rounding(self, ends: Ends) -> float:
+        """The size of a rounding error of F."""
+        return self._evaluator.rounding * float(max(np.abs(ends.f_x).max(), np.abs(ends.f_baselines).max()))
 
     def orders(self, replicate: NDArray[np.int64]) -> NDArray[np.int64]:
         """In which orders discrete features jump on the rays of whole replicates: every order if the budget allows.
