@@ -59,6 +59,30 @@ def test_a_coalition_that_was_not_drawn_widens_the_interval():
         assert not e.exact
 
 
+def smallest_and_largest(z):
+    """Two features act on one ray in a hundred or less, and two others on few rays."""
+    rng = np.random.default_rng([1, 10, 77])
+    slope, start = torch.from_numpy(rng.uniform(0.5, 1.5, 10)), torch.from_numpy(rng.normal(size=10) * 0.3)
+    return (z * slope + start).min(1).values + (z * start - slope).max(1).values
+
+
+def test_a_feature_without_a_gradient_may_act_where_others_act_rarely():
+    x, held = torch.ones(10, dtype=torch.float64), []
+    truth = true_phi(smallest_and_largest, 10, panels=40)
+    for seed in range(12):
+        e = gralis.explain(smallest_and_largest, x, budget=300, seed=seed)
+        held.append((np.abs(e.values - truth) <= e.half_widths() + 1e-4).all())
+    assert np.mean(held) >= 0.9
+
+
+def test_a_feature_without_a_gradient_does_nothing_where_others_act_often():
+    """In a network that never reads two of its features, nothing suggests that they act."""
+    x = torch.ones(10, dtype=torch.float64)
+    for model in (smooth(8, 0), relu_net(8, 0)):
+        e = gralis.explain(lambda z, model=model: model(z[:, :8]), x, budget=300)
+        assert e.half_widths()[8:].max() < 1e-12 < e.half_widths()[:8].min()
+
+
 def test_steep_models_cover_or_object():
     fine = 0
     for seed in range(12):

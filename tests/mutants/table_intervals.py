@@ -330,6 +330,15 @@ MUTANTS = (
         ("tests/certificates/test_doubts.py::test_a_coalition_that_was_not_drawn_widens_the_interval",),
     ),
     Mutant(
+        "witness-silent",
+        "estimators.ADJUSTED",
+        "estimators/witnesses.py",
+        "np.maximum(value, usual)",
+        "np.maximum(value, 0 * usual)",
+        "a feature that no ray shows is 0 although others are shown by few",
+        ("tests/certificates/test_doubts.py::test_a_feature_without_a_gradient_may_act_where_others_act_rarely",),
+    ),
+    Mutant(
         "doubts-nothing-moves",
         "Explanation.doubts",
         "certificates/doubts.py",

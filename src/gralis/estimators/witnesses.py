@@ -4,7 +4,8 @@ checksum          E c(T) = 0 over random nodes, c(T) = sum_i ray_i - v(T). If ev
                   c(T) = -v(T) on ray after ray, and |sum W_i c| is far from zero, measured by sqrt(sum (W_i c)^2).
 full coalition    v(F) is always known. If its ray was drawn rarely or never, phi_i may lack q_i(F) times the part
                   of v(F) that single features do not explain.
-acting alone      A feature with v({i}) != 0 and no gradient on any sampled ray may act on a few more coalitions.
+silent features   A feature with v({i}) != 0 and no gradient on any sampled ray may act on a few more coalitions. So
+                  may one with v({i}) = 0, if other features have a gradient on few of their rays.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ __all__ = [
 
 CLEAR = 4.0  # in standard errors; nodes that miss nothing pass this once in 16 000 values
 _LEAST_ROWS, _CLEAR_OF_FEW = 3, 6.0  # standard errors from a few rows are themselves uncertain
+_FEW, _RARELY = 10, 0.2  # so few rays, and so small a share of the rays of a feature, show it rarely
 
 
 def missed_by_nodes(ledger: Ledger, shares: Array) -> Array:
@@ -111,16 +113,22 @@ def missed_alone(ledger: Ledger, laws: tuple[Law, ...], baseline_weights: Array)
 
 
 def alone_gap(ledger: Ledger) -> Array:
-    """|v({i})| min(1, 3 / m_i) for features without a gradient on any of their m_i sampled rays, else 0, (n_features,).
+    """size_i min(1, 3 / m_i) for features without a gradient on any of their m_i sampled rays, else 0, (n_features,).
 
-    By the rule of three, an event that m draws did not show may have a probability of up to 3 / m.
+    By the rule of three, an event that m draws did not show may have a probability of up to 3 / m. Its size is |v({i})|
+    or, if that is more, the usual size of the features that have a gradient on few of their rays: if there are such
+    features, there may be one whose rays show none. If there are none, a feature with v({i}) = 0 seems to do nothing.
     """
     sampled = (ledger.replicate >= 0) & (ledger.nodes_per_ray > 0)
-    seen = np.abs(ledger.rays[sampled]).sum(0) > 0
+    rays, n_rays = np.abs(ledger.rays[sampled]), np.maximum(ledger.masks[sampled].sum(0), 1)
+    n_active = (rays > 0).sum(0)
+    seen = n_active > 0
+    rarely = seen & (n_active <= _FEW) & (n_active < _RARELY * n_rays)
+    usual = float(np.median(rays.sum(0)[rarely] / n_active[rarely])) if rarely.any() else 0.0
     alone = (ledger.sizes == 1) & (ledger.replicate == CENSUS) & np.isfinite(ledger.value)
     value = np.zeros(ledger.n_features)
     value[ledger.masks[alone].argmax(1)] = np.abs(ledger.value[alone])
-    return np.where(seen, 0.0, value * np.minimum(1.0, 3 / np.maximum(ledger.masks[sampled].sum(0), 1)))
+    return np.where(seen, 0.0, np.maximum(value, usual) * np.minimum(1.0, 3 / n_rays))
 
 
 def clear_mean(check: Array) -> float:
