@@ -94,6 +94,38 @@ def test_a_last_coefficient_that_vanishes_by_symmetry_does_not_hide_the_others()
     assert (true <= bound + 1e-5).all()
 
 
+@pytest.mark.parametrize("seed", [0, 2, 3, 5])
+def test_a_gradient_that_is_zero_up_to_a_kink_is_not_smooth(seed):
+    """A product of ReLUs grows so slowly after its last kink that neither coefficients nor the checksum show it."""
+    place = torch.from_numpy(np.random.default_rng([seed, 7, 77]).uniform(0.1, 0.7, 7))
+
+    def model(z):
+        return torch.relu(z - place).prod(1) / torch.relu(1 - place).prod()
+
+    e = gralis.explain(model, torch.ones(7, dtype=torch.float64), plan="exhaustive", n_nodes=8, budget=None)
+    points = torch.tensor(np.repeat(_FINE[:, None], 7, axis=1), requires_grad=True)
+    (gradient,) = torch.autograd.grad(model(points).sum(), points)
+    full = e.ledger.masks.all(1)  # the only ray on which F moves
+    true = np.abs(e.ledger.rays[full][0] - gradient.numpy().mean(0))
+    assert (true > 1e-5).any()
+    assert (true <= node_errors(e.ledger, "gauss-legendre")[full][0] + 1e-9).all()
+
+
+def test_a_gradient_that_a_discrete_feature_switches_on_is_exact():
+    """The rule has a panel on each side of the jump, so zeros before it are no sign of a kink."""
+
+    def model(z):
+        return torch.round(z[:, 0]) * z[:, 1] ** 2 + z[:, 2]
+
+    e = gralis.explain(
+        model,
+        torch.ones(3, dtype=torch.float64),
+        features=gralis.features.columns(["a", "b", "c"], discrete=["a"]),
+        plan="exhaustive",
+    )
+    assert e.exact
+
+
 def test_right_endpoints_are_charged_with_their_step():
     """The slope of a^2 is 2t: k right endpoints are off by 1/k, and in a^2 - b^2 the checksum of both is zero."""
     true, bound = _errors(lambda z: z[:, 0] ** 2 - z[:, 1] ** 2, torch.ones(2, dtype=torch.float64), "riemann", 16)

@@ -54,6 +54,15 @@ MUTANTS = (
         ("tests/estimators/test_node_error.py::test_kinks_that_cancel_in_the_sum_are_seen_feature_by_feature",),
     ),
     Mutant(
+        "node-error-starts",
+        "estimators.ENUMERATED",
+        "estimators/node_error.py",
+        "_where_it_starts(node, gradient)))",
+        "0 * _where_it_starts(node, gradient)))",
+        "a gradient that is zero up to a kink looks smooth",
+        ("tests/estimators/test_node_error.py::test_a_gradient_that_is_zero_up_to_a_kink_is_not_smooth",),
+    ),
+    Mutant(
         "node-error-group",
         "estimators.ENUMERATED",
         "estimators/node_error.py",

@@ -3,6 +3,8 @@
     gauss-legendre   c_j are the Legendre coefficients of the polynomial through the nodes, j < k. The error comes
                      from degrees 2k and more, so the fall of the last coefficients is continued up to degree 2k,
                      less one step for safety.
+                     A gradient that is exactly zero at two neighbouring nodes and g at the next one has a kink or a
+                     jump between them, in a gap h, that no coefficient shows: h |g| / 4.
     equal weights    (h / 4) sum_k |second difference at k|: it bounds the error of one kink per cell of width h, and is
                      several times the error of the midpoint rule on a smooth ray.
 
@@ -88,7 +90,16 @@ def _of_panel(node: Array, gradient: Array, steps: float | None) -> Array:
     fall = np.where(kinked, np.maximum(fall, _ratio(before, earlier)), fall)
     if steps is None:
         steps = (n_nodes + group / 2) / group - 1  # from the last group to degree 2k, in groups, less one
-    return np.asarray(last * fall**steps)
+    return np.asarray(np.maximum(last * fall**steps, _where_it_starts(node, gradient)))
+
+
+def _where_it_starts(node: Array, gradient: Array) -> Array:
+    """h |g| / 4 for each gap beside which the gradient is zero at two nodes and g at one; no smooth function is so."""
+    zero, gap = gradient == 0, np.diff(node)[:, None]
+    two = zero[:, 1:] & zero[:, :-1]
+    after, before = two[:, :-1] & ~zero[:, 2:], ~zero[:, :-2] & two[:, 1:]
+    starts = (gap[1:] * np.abs(gradient[:, 2:]) * after).sum(1) + (gap[:-1] * np.abs(gradient[:, :-2]) * before).sum(1)
+    return np.asarray(starts / 4)
 
 
 def _ratio(after: Array, before: Array) -> Array:
