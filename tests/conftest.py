@@ -1,4 +1,4 @@
-"""Threads, drawing and hypothesis for all tests; no silent skips in CI, steady names, and tests in a process of their own."""
+"""Threads, drawing and hypothesis for all tests; no silent skips in CI, steady names, tests in fresh processes."""
 
 import functools
 import os
