@@ -361,6 +361,10 @@ BAD = {
         lambda: explain(PIPELINE, FRAME.iloc[[0]], baseline=BACKGROUND, target="ugly"),
         r"'target'.*name of a class \('bad', 'good'\).*'ugly'",
     ),
+    "class of an unfitted estimator": (
+        lambda: explain(LogisticRegression(), np.ones(2), baseline=0.0, target="good"),
+        r"'target'.*names no classes \(is it fitted\?\).*'good'",
+    ),
     "class of a network": (lambda: explain(torch.nn.Linear(2, 2), torch.ones(2), target="good"), "no names of classes"),
     "no class": (
         lambda: explain(PIPELINE, FRAME.iloc[[0]], baseline=BACKGROUND),

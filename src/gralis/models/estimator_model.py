@@ -149,7 +149,9 @@ class EstimatorModel(BlackboxModel):
         if name not in self.class_names:
             known = ", ".join(map(repr, self.class_names))
             allowed = f"a number, 'predicted', 'all' or the name of a class ({known})"
-            allowed = allowed if known else "None or a function"
+            if not known:
+                unnamed = ", because the estimator names no classes (is it fitted?)"
+                allowed = "None or a function" if self.method == "predict" else f"a number or a function{unnamed}"
             raise bad("target", "explain", allowed, repr(name))
         if self.method != "decision_function" or len(self.class_names) > 2:
             return self.class_names.index(name)
