@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from gralis import GralisError
-from gralis.text import Generation, explain_generation, fill, load
+from gralis.text import Generation, explain_generation, fill, generation_page, load
 from gralis.text.answer import Answer, answered
 from gralis.text.reading import Reading
 from text_models import WORDS, network, tokenizer, tokenizer_of
@@ -228,6 +228,11 @@ def test_bfloat16_knows_its_rounding(family: str) -> None:
         away = np.abs(rough.values - truth.values)
         assert away.max() > 10 * truth.half_widths().max()
         assert (away <= rough.half_widths()).all()
+        assert rough.exact
+        assert "exact" not in repr(rough)  # its rounding is a part of the numbers that a reader sees
+        assert "no error above rounding" not in generation_page.page(rough)
+        assert "exact" in repr(truth)
+        assert "no error above rounding" in generation_page.page(truth)
 
 
 def test_sums_tables_and_files(tmp_path: Path) -> None:
@@ -274,6 +279,13 @@ def test_the_page_has_every_token_and_escapes_the_prompt(tmp_path: Path) -> None
     assert "&lt;b&gt;" in g._repr_html_()
     figure = g.plot()
     assert figure.axes[0].images[0].get_array().shape == (2, 2)
+
+
+@pytest.mark.parametrize(("n_features", "n_more"), [(13, 0), (14, 2)])
+def test_the_table_of_a_token_says_what_it_leaves_out(n_features: int, n_more: int) -> None:
+    prompt = " ".join(WORDS[:n_features])
+    g = explain_generation(network("gpt2"), tokenizer(bos=False), prompt, " red", features="words", budget=100)
+    assert generation_page.page(g).count(f'<p class="about">{n_more} more features') == (2 if n_more else 0)
 
 
 def test_whole_lines_are_blocks_with_their_names_and_words_are_not(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from gralis.results.tables import SMALLEST
 
 __all__ = ["FeatureResult", "InputForm", "Result"]
 
+_SEEN = 0.01  # a rounding error that is a larger part of the largest number is shown
+
 
 @dataclass(frozen=True)
 class InputForm:
@@ -108,9 +110,12 @@ class Result(InNotebooks, ABC):
     def printed_half_widths(self) -> Array:
         """The half-widths at 95% that tables show: 0 where a number is exact, although rounding may have changed it.
 
-        Replicates that agree do not make a number exact: it then has the width of rounding, or the smallest number.
+        Replicates that agree do not make a number exact: it then has the width of rounding, or the smallest number. So
+        has an exact number where rounding is seen beside the largest number, as that of a network in bfloat16 is.
         """
-        return np.where(self._exact_numbers, 0.0, np.maximum(self.half_widths(), SMALLEST))
+        half = self.half_widths()
+        seen = half > _SEEN * np.abs(self._numbers).max(initial=0.0)
+        return np.where(self._exact_numbers & ~seen, 0.0, np.maximum(half, SMALLEST))
 
     @property
     def _exact_numbers(self) -> NDArray[np.bool_]:

@@ -23,6 +23,7 @@ __all__ = ["page", "snippet"]
 
 _MOST_CHARACTERS = 12_000_000  # of coloured prompts in one page
 _MOST_IN_NOTEBOOK = 300_000
+_MOST_LINES = 12  # in the table of a token
 _BLOCK = 60  # characters from which a feature stands as a block of its own
 _LEVEL = 0.95
 _STYLE = f"""
@@ -138,7 +139,7 @@ def _inline(g: ExplainedAnswer, e: Explanation, values: Array, half: Array, larg
             continue
         block = "display:block;margin:4px 0;padding:3px 8px;" if blocks[place] else ""
         style = f"background:{shades[i]};color:{INK};{block}{_line(sure[i])}"
-        title = escape(_cell(g.names[i], values[i], half[i], e.exact))
+        title = escape(_cell(g.names[i], values[i], half[i], _plain(e)))
         shown.append(f'<span style="{style}" title="{title}">{escape(part)}</span>')
     return f'<p style="white-space:pre-wrap">{"".join(shown)}</p>'
 
@@ -153,14 +154,17 @@ def _panel(g: ExplainedAnswer, name: str, e: Explanation, values: Array, half: A
         if i is None:
             shown.append(escape(_between(part, blocks, place)))
             continue
-        title = _cell(g.names[i], values[i], half[i], e.exact)
+        title = _cell(g.names[i], values[i], half[i], _plain(e))
         kind = " ".join(word for word, is_so in (("block", blocks[place]), ("sure", sure[i])) if is_so)
         label = f"<small><span>{escape(g.names[i])}</span><span>{number(float(values[i]), 3)}</span></small>"
         inside = f"{label if blocks[place] else ''}{escape(part)}"
         shown.append(f'<mark class="{kind}" style="background:{shades[i]}" title="{escape(title)}">{inside}</mark>')
-    order = np.argsort(-np.abs(values), kind="stable")[:12]
-    lines = [(g.names[i], float(values[i]), _error(half[i], e.exact), "yes" if sure[i] else "no") for i in order]
-    table = html_table(["feature", "contribution", "±", "away from 0"], lines)
+    order, more = np.argsort(-np.abs(values), kind="stable"), ""
+    if len(order) > _MOST_LINES + 1:  # never leaves out exactly one
+        more = f'<p class="about">{len(order) - _MOST_LINES} more features have smaller contributions.</p>'
+        order = order[:_MOST_LINES]
+    lines = [(g.names[i], float(values[i]), _error(half[i], _plain(e)), "yes" if sure[i] else "no") for i in order]
+    table = html_table(["feature", "contribution", "±", "away from 0"], lines) + more
     about = f'<h3>{escape(visible(name))}</h3><p class="about">{escape(_score(e))}</p>'
     return f'{about}<div class="prompt card">{"".join(shown)}</div>{table}'
 
@@ -187,7 +191,7 @@ def _between(part: str, blocks: Sequence[bool], place: int) -> str:
 
 def _matrix(g: ExplainedAnswer, matrix: Array, half: Array, largest: float) -> str:
     head = "".join(f'<th title="{escape(name)}">{escape(name)}</th>' for name in g.names)
-    exact = [g.total.exact, *(e.exact for e in g.each)]
+    exact = [_plain(e) for e in (g.total, *g.each)]
     lines = []
     for k, name in enumerate(["whole answer", *g.tokens]):
         shades, sure = _shades(matrix[k], largest if k else None), _sure(matrix[k], half[k])
@@ -217,10 +221,11 @@ def _summary(g: ExplainedAnswer) -> str:
 
 
 def _about(g: ExplainedAnswer) -> str:
+    exact = " Exact: no error above rounding." if all(map(_plain, g.each)) else ""
     return (
         f'<p class="about">{escape(g.method)} of the {escape(_score_name(g, "tokens"))}. Red raises, blue lowers. '
         f"Bold numbers, underlined words and blocks with a dark edge have intervals that exclude zero; the intervals "
-        f"of all tokens hold together at {_LEVEL:.0%}.{' Exact: no error above rounding.' if g.exact else ''}</p>"
+        f"of all tokens hold together at {_LEVEL:.0%}.{exact}</p>"
     )
 
 
@@ -258,6 +263,11 @@ def _score(e: Explanation) -> str:
 
 def _cell(name: str, value: float, half: float, exact: bool) -> str:
     return f"{name}: {value:.3g} {'(no error above rounding)' if exact else f'± {_error(half, exact)}'}"
+
+
+def _plain(e: Explanation) -> bool:
+    """Whether the numbers are called exact: they are, and their rounding is not seen."""
+    return not e.printed_half_widths.any()
 
 
 def _error(half: float, exact: bool) -> str:
