@@ -8,11 +8,13 @@ from dataclasses import replace
 import catboost
 import lightgbm
 import numpy as np
+import pandas
 import pytest
 import xgboost
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
+import gralis
 from credit_table import credit, score
 from gralis import GralisError, Uniform
 from gralis.models import TreeEnsemble, trees
@@ -75,6 +77,19 @@ def test_refusals():
         with pytest.raises(GralisError, match=sentence) as caught:
             ask()
         assert str(caught.value).endswith(".")
+
+
+def test_a_category_that_xgboost_refuses_is_refused():
+    """LightGBM and HistGradientBoosting take it for a missing value, and so do their trees."""
+    table = pandas.DataFrame({"dose": np.arange(60.0), "kind": pandas.Categorical(list("uvw") * 20)})
+    row = pandas.DataFrame({"dose": [1.0], "kind": pandas.Categorical(["z"])})
+    strict = xgboost.XGBRegressor(n_estimators=3, enable_categorical=True).fit(table, table["dose"])
+    with pytest.raises(xgboost.core.XGBoostError, match="not in the training set"):
+        strict.predict(row)
+    with pytest.raises(GralisError, match=r"must be one of the categories 'u', 'v', 'w' in column 'kind'\. Got 'z'"):
+        gralis.explain(strict, row, baseline=table[:9])
+    mild = lightgbm.LGBMRegressor(n_estimators=3, min_child_samples=2, verbose=-1).fit(table, table["dose"])
+    np.testing.assert_allclose(trees(mild).predict(row).ravel(), mild.predict(row))
 
 
 def test_bad_arrays_are_refused():

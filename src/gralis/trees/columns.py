@@ -30,12 +30,15 @@ class Columns:
         holds codes already.
     absent : float, default=nan
         A number that stands for a missing value besides NaN.
+    closed : bool, default=False
+        Whether the library refuses a category that it has not seen in training. Otherwise it is a missing value.
     """
 
     names: tuple[str, ...]
     named: bool
     categories: tuple[tuple[Any, ...] | None, ...]
     absent: float = float("nan")
+    closed: bool = False
 
     @staticmethod
     def plain(n_columns: int, names: Any = None, absent: float = float("nan")) -> Columns:
@@ -70,7 +73,7 @@ class Columns:
         return tuple(shape), entries
 
     def encode(self, X: Any) -> Array:
-        """A table as numbers, (n_rows, n_columns): categories become their codes, unknown ones NaN."""
+        """A table as numbers, (n_rows, n_columns): categories become their codes, unknown ones NaN or refused."""
         shape, entries = self.entries(X)
         numbers = np.empty(shape, dtype=np.float64)
         for i, (entry, known) in enumerate(zip(entries, self.categories, strict=True)):
@@ -93,7 +96,13 @@ class Columns:
             codes = np.asarray(entry.cat.codes, dtype=np.float64)
             return np.where(codes < 0, np.nan, codes)
         code = {category: float(number) for number, category in enumerate(categories)}
-        return [code.get(_plain(value), np.nan) for value in entry]
+        values = [_plain(value) for value in entry]
+        unknown = [value for value in values if value is not None and value not in code]
+        if self.closed and unknown:
+            raise bad(
+                "X", "the trees", f"one of the categories {_listed(categories)} in column {name!r}", f"{unknown[0]!r}"
+            )
+        return [code.get(value, np.nan) for value in values]
 
 
 def _plain(value: Any) -> Any:

@@ -310,7 +310,7 @@ class TreeEnsemble:
         """What is not an array, in plain values."""
         rest = ("divisor", "inclusive", "single", "link", "classes", "source")
         known: Columns = getattr(self.columns, "inner", self.columns)  # the steps of a pipeline are not stored
-        columns = {name: getattr(known, name) for name in ("names", "named", "categories")}
+        columns = {name: getattr(known, name) for name in ("names", "named", "categories", "closed")}
         absent = None if np.isnan(known.absent) else known.absent
         return {**{name: getattr(self, name) for name in rest}, "columns": {**columns, "absent": absent}}
 
@@ -321,7 +321,9 @@ class TreeEnsemble:
         categories = tuple(None if known is None else tuple(known) for known in columns["categories"])
         absent = float("nan") if columns["absent"] is None else columns["absent"]
         rest = {**about, "classes": tuple(about["classes"])}
-        rest["columns"] = Columns(tuple(columns["names"]), columns["named"], categories, absent)
+        rest["columns"] = Columns(
+            tuple(columns["names"]), columns["named"], categories, absent, columns.get("closed", False)
+        )
         return TreeEnsemble(**arrays, **rest)
 
     def fingerprint(self) -> str:

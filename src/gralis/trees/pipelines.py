@@ -84,7 +84,7 @@ def through_pipeline(pipeline: Any, trees: TreeEnsemble) -> TreeEnsemble:
     dropped = np.setdiff1d(np.arange(outer.n_columns), owners)
     jumping = trees.jumping | np.array([column.jumps for column in columns], dtype=bool)
     known = PipelineColumns(
-        outer.names, outer.named, outer.categories, outer.absent, before, trees.columns, len(dropped)
+        outer.names, outer.named, outer.categories, outer.absent, outer.closed, before, trees.columns, len(dropped)
     )
     return replace(
         trees,

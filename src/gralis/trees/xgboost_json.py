@@ -105,7 +105,7 @@ def _columns(learner: Any, n_columns: int, cats: Any, estimator: Any) -> Columns
     for column, kind in enumerate(learner.get("feature_types") or ()):
         if kind == "c":
             categories[column] = _categories(cats, column)
-    return Columns(plain.names, plain.named, tuple(categories), absent)
+    return Columns(plain.names, plain.named, tuple(categories), absent, closed=True)
 
 
 def _categories(cats: Any, column: int) -> tuple[Any, ...]:
