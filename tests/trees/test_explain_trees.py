@@ -87,6 +87,7 @@ def test_everything_a_result_can_do(explanation, tmp_path):
     assert explanation.banzhaf().exact
     assert explanation.moebius(2).exact
     assert not explanation.certificate().half_widths.max() > 1e-12
+    assert "by the closed-form sum over all coalitions" in repr(explanation.certificate())
     assert explanation.audit(explanation.shapley().values).deficit.any()
     assert [row.split()[-1] for row in repr(explanation.ranks()).splitlines()[2:]] == list("123456")
     assert json.loads(explanation.to_json())["plan"]["name"] == "trees"

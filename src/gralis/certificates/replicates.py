@@ -33,7 +33,7 @@ def certificate(
     aggregate = float(single_half_widths(together, level)[0])
     n = len(estimate.departures)
     sampled = estimate.sampling_error.any()  # NaN, an unknown error, counts too
-    ground = design.estimator.evidence(n) if sampled else "the enumeration of all coalitions"
+    ground = design.estimator.evidence(n) if sampled else design.estimator.without_sampling
     return Certificate(
         "replicates",
         "asymptotic",

@@ -181,6 +181,8 @@ class Estimator(ABC):
     page_formula : str or None
         The formula by which the page of the report recomputes the values from `report_columns`: "adjusted", "copies",
         "ratio" or "weighted". If it is None, the page has no slider for the kernel.
+    without_sampling : str
+        A phrase that says from what values without sampling error come.
     """
 
     name: ClassVar[str]
@@ -195,6 +197,7 @@ class Estimator(ABC):
     title: ClassVar[str] = "GRALIS"
     summary: ClassVar[str] = "Gradients on lines from the baseline to coalitions; those near the baseline count more."
     page_formula: ClassVar[str | None] = None
+    without_sampling: ClassVar[str] = "the enumeration of all coalitions"
 
     @abstractmethod
     def estimates(self, ledgers: Sequence[Any], designs: Sequence[Design]) -> tuple[Estimate, ...]:

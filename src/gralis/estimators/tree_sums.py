@@ -20,6 +20,7 @@ class TreeSums(Estimator):
     name = "trees"
     title = "GRALIS on trees"
     summary = "Every jump of every tree on lines from the baseline to coalitions; those near the baseline count more."
+    without_sampling = "the closed-form sum over all coalitions and all crossings of thresholds"
 
     def estimates(self, ledgers: Sequence[Any], designs: Sequence[Design]) -> tuple[Estimate, ...]:
         return tuple(_exact(ledger.phi(design.kernel)) for ledger, design in zip(ledgers, designs, strict=True))
@@ -30,9 +31,6 @@ class TreeSums(Estimator):
 
     def enumerates(self, ledger: Any) -> bool:
         return True
-
-    def evidence(self, n_replicates: int) -> str:
-        return "the closed-form sum over all coalitions and all crossings of thresholds"
 
 
 def _exact(values: np.ndarray[Any, np.dtype[np.float64]]) -> Estimate:
