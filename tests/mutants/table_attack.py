@@ -419,8 +419,8 @@ _IDENTITY = (
     (
         "class-members",
         "models/identity.py",
-        "if inspect.isfunction(member) or not name.startswith",
-        "if inspect.isfunction(member) or name.startswith",
+        "if _acts(member) or not name.startswith",
+        "if _acts(member) or name.startswith",
         "the constants of a class do not count",
         _SEEN,
     ),
