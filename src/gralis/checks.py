@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -16,6 +17,8 @@ from gralis.errors import bad
 
 #: Control characters other than tab and newline, and surrogates, which UTF-8 cannot represent.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_ABSENT = (errno.ENOENT, errno.ENOTDIR)  # of a file that is still to be written
 
 Choice = TypeVar("Choice")
 Function = TypeVar("Function")
@@ -162,6 +165,14 @@ def as_path(value: object, owner: str = "save", name: str = "path") -> Path:
     given = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(given, str) or not given or "\0" in given:
         raise bad(name, owner, "the path of a file or folder", repr(value)[:200])
+    try:
+        os.lstat(given)
+    except UnicodeEncodeError:  # the code that uses it says so
+        pass
+    except OSError as error:  # a name that is too long, or a folder that may not be searched
+        if error.errno not in _ABSENT:
+            allowed = "a path that the system can look up"
+            raise bad(name, owner, allowed, f"{repr(given)[:200]} ({error.strerror or error})") from None
     return Path(given)
 
 

@@ -32,6 +32,7 @@ VALUES = [
     -1,
     0,
     2**70,
+    10**400,
     1e308,
     float("nan"),
     "",
@@ -93,6 +94,7 @@ def used(explanation: gralis.Explanation) -> None:
     explanation.to_json()
     explanation.half_widths(0.9)
     _ = explanation.certificate()
+    _ = explanation._repr_html_()
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -16,6 +17,7 @@ import gralis
 from gralis.bench.store import Store
 from gralis.errors import GralisError
 from gralis.many.store import ResultsFolder
+from gralis.storage.folder import Entry
 from gralis.storage.lock import Lock
 from many import small
 
@@ -166,6 +168,19 @@ def test_pipes_in_a_folder_of_results_do_not_hang(tmp_path) -> None:
     for read in (gralis.load, gralis.many.Importance.load, gralis.report.content_of, gralis.report.archive_of):
         with pytest.raises(GralisError, match="There is no file"):
             read(pipe)
+
+
+def test_a_pipe_in_place_of_the_manifest_or_of_a_table_does_not_stop_a_run(tmp_path) -> None:
+    nothing = hashlib.sha256(b"").hexdigest()
+    folder = ResultsFolder(tmp_path / "run", {})
+    with folder.writing():
+        os.mkfifo(folder.path / TABLE)
+        folder.entries[0] = Entry(0, ["0"], 0, 0.0, {TABLE: [0, nothing]})
+        assert folder.content(0, TABLE) is None
+    (folder.path / "manifest.jsonl").unlink(missing_ok=True)
+    os.mkfifo(folder.path / "manifest.jsonl")
+    with pytest.raises(GralisError, match=r"manifest\.jsonl is not a file; remove it"), folder.writing():
+        pass
 
 
 TABLE = "values/00000000.parquet"

@@ -15,6 +15,8 @@ from attack.bounded import bounded_memory
 from attack.doors import X, model
 from gralis import canonical, certificates, faithfulness, methods, targets, text, views
 from gralis.cli.config import section
+from gralis.report import content_of
+from gralis.storage.container import read_arrays, write_arrays
 
 __all__ = ["bounded_memory"]  # a fixture
 
@@ -137,3 +139,34 @@ def test_a_deep_configuration_is_one_sentence(tmp_path) -> None:
     (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
     with pytest.raises(gralis.GralisError, match="cannot be read as TOML"):
         section(tmp_path / "deep.toml", "explain", {}, [])
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "load": gralis.load,
+    "text.load": text.load,
+    "content_of": content_of,
+    "Results": gralis.many.Results,
+    "Importance.load": gralis.many.Importance.load,
+    "table": lambda path: list(gralis.many.table(path)),
+    "folder": gralis.many.folder,
+    "explain_many": lambda path: gralis.explain_many(model, path, out="results"),
+    "out": lambda path: gralis.explain_many(model, torch.ones(2, 3) * 2, out=path, **QUIET),
+    "gallery": lambda path: gralis.gallery(path, "page"),
+}
+
+
+@pytest.mark.parametrize("path", ["a" * 5000, "a/" * 3000])
+@pytest.mark.parametrize("name", READERS)
+def test_a_path_that_is_too_long_for_the_system_is_one_sentence(tmp_path, monkeypatch, name, path) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(gralis.GralisError, match="must be a path that the system can look up"):
+        READERS[name](path)
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan")])
+@pytest.mark.parametrize("name", ["f_x", "price", "model_rounding", "model_noise", "cost"])
+def test_a_number_of_a_file_that_no_float_can_hold_is_one_sentence(tmp_path, explained, name, number) -> None:
+    arrays, meta = read_arrays(explained["e"].save(tmp_path / "why.gralis"), "explanation")
+    meta[name] = {**meta["cost"], "seconds": number} if name == "cost" else number
+    with pytest.raises(gralis.GralisError, match=f"{name}.* is out of range"):
+        gralis.load(write_arrays(tmp_path / "why.gralis", arrays, meta))

@@ -18,6 +18,7 @@ from gralis.ledger.folded import N_GROUPS
 __all__ = ["require_whole"]
 
 _MOST_AXES = 32
+_LARGEST = float(np.finfo(float).max)
 _TYPES: dict[str, tuple[type, ...]] = {
     "method": (str,),
     "exact": (bool,),
@@ -104,16 +105,17 @@ def _require_trees(arrays: Mapping[str, NDArray[Any]], n: int, n_baselines: int)
 
 
 def _require_meta(meta: Mapping[str, Any]) -> None:
-    if not 1 <= meta["price"] < np.inf:
-        raise ValueError("price is out of range")
-    for name in ("model_rounding", "model_noise"):
-        if not 0 <= meta.get(name, 0.0) < np.inf:
+    lowest = {"f_x": -_LARGEST, "price": 1.0, "model_rounding": 0.0, "model_noise": 0.0}
+    for name, least in lowest.items():
+        if name in meta and not least <= meta[name] <= _LARGEST:  # JSON has whole numbers that no float can hold
             raise ValueError(f"{name} is out of range")
     known = meta["provenance"]
     numbers = ("tolerance", "atol", "level") if meta["reached"] is not None else ()
     for name in (*numbers, *(("max_seconds", "tolerance") if known.get("paced") else ())):
         if not isinstance(known.get(name), Real) or isinstance(known.get(name), bool):
             raise ValueError(f"provenance.{name} is not a number")
+        if abs(known[name]) > _LARGEST:
+            raise ValueError(f"provenance.{name} is out of range")
     if not isinstance(known.get("choices", []), list):
         raise ValueError("provenance.choices is not a list")
     names, shapes = meta["features"]["names"], meta["features"]["shapes"]
@@ -126,6 +128,8 @@ def _require_meta(meta: Mapping[str, Any]) -> None:
     for name, value in meta["cost"].items():
         if not isinstance(value, str if name in _COST_TEXT else Real) or isinstance(value, bool):
             raise ValueError(f"cost.{name} is {value!r}")
+        if name not in _COST_TEXT and not abs(value) <= _LARGEST:
+            raise ValueError(f"cost.{name} is out of range")
     if not all(isinstance(part, str) for part in [*meta.get("model_doubts", ()), *(meta["leaf_keys"] or ())]):
         raise ValueError("model_doubts or leaf_keys hold something that is not text")
     if not isinstance(meta["features"]["kind"], str) or not isinstance(meta["features"]["shapes"], list):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SequentialSampler
 
+from gralis.checks import as_path
 from gralis.errors import GralisError, bad
 from gralis.features import columns
 from gralis.many.items import Item, ItemStream, PendingItem, Source, distinct, id_of, item_of, label_of
@@ -45,7 +46,7 @@ def as_stream(inputs: object, ids: Iterable[object] | None = None, *, as_frames:
     if ids is not None and (not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0):
         raise bad("ids", "explain_many", "one for each input", f"a {type(ids).__name__}")
     if isinstance(inputs, str | Path):
-        return _files(Path(inputs))
+        return _files(as_path(inputs, "explain_many", "inputs"))
     if isinstance(inputs, Source):
         return _source(inputs)
     if _is_ray_data(inputs):

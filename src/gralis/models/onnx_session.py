@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from gralis.checks import as_path
 from gralis.errors import GralisError, ModelError, NoGradientError, bad
 from gralis.models.failures import kind, report_failure
 from gralis.models.points import leaves
@@ -210,7 +211,7 @@ def _session(model: object) -> tuple[Any, Path | None]:
     except ImportError as error:
         raise GralisError("An ONNX model needs onnxruntime: pip install onnxruntime.") from error
     if isinstance(model, str | Path):
-        path = Path(model)
+        path = as_path(model, "models.onnx", "model")
         if not path.is_file():
             raise bad("model", "models.onnx", "a file .onnx or an onnxruntime.InferenceSession", repr(str(model)))
         try:

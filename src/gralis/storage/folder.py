@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from gralis.checks import as_path
 from gralis.errors import GralisError
 from gralis.storage.container import replacing
 from gralis.storage.lock import Lock
@@ -81,7 +82,7 @@ class RunFolder:
     def __init__(self, path: str | Path, settings: Mapping[str, Any] | None = None) -> None:
         if not isinstance(path, str | os.PathLike) or not str(path) or "\0" in str(path):
             raise GralisError(f"The folder of a run must be a path, such as 'results'. Got {path!r} instead.")
-        self.path = Path(path)
+        self.path = as_path(path, "a run", "folder")
         if self.path.is_file():
             raise GralisError(f"{self.path} is a file, where the folder of a run must be; choose another with out=.")
         self.settings: dict[str, Any] = json.loads(json.dumps(dict(settings or {})))
@@ -122,6 +123,9 @@ class RunFolder:
         for folder in ("", *self.folders):
             for leftover in (self.path / folder).glob(".gralis-*"):  # from a run that was killed
                 leftover.unlink(missing_ok=True)
+        manifest = self.path / "manifest.jsonl"
+        if manifest.exists() and not manifest.is_file():  # writing to a pipe would never end
+            raise GralisError(f"{manifest} is not a file; remove it, or choose another folder with out=.")
         known = self.known_settings()
         if known is not None:
             _require_same(known, self.settings, self.path)
@@ -185,7 +189,7 @@ class RunFolder:
         size, digest = (None, None) if entry is None else entry.files.get(name, (None, None))
         try:
             path = self.path / name
-            if path.stat().st_size != size:
+            if not path.is_file() or path.stat().st_size != size:
                 return None
             content = path.read_bytes()
         except OSError:

@@ -223,7 +223,7 @@ class Generation(ExplainedAnswer):
 
 def is_saved(path: str | Path) -> bool:
     """Whether a file is one that `Generation.save` wrote, by the names of its parts."""
-    return has_part(Path(path), "generation.json")
+    return has_part(as_path(path, "load"), "generation.json")
 
 
 def load(path: str | Path) -> Generation:
