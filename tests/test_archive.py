@@ -286,13 +286,13 @@ def test_numpy_values_and_non_finite_floats_survive(tmp_path) -> None:
     plan = {"estimator": "plain", "n": np.int64(3), "f": np.float32(0.1), "yes": np.True_, "a": np.arange(2)}
     odd = {"inf": math.inf, "-inf": -np.inf, "nan": np.float64("nan"), "pair": (1, np.array(2.5)), 5: torch.float32}
     cost = replace(an_explanation().cost, seconds=np.float64(0.1), n_rays=np.int32(7))
-    before = replace(an_explanation(), plan=plan, provenance=odd, f_x=math.inf, cost=cost)
+    before = replace(an_explanation(), plan=plan, provenance=odd, f_x=np.float64(0.1), cost=cost)
     after = load(before.save(tmp_path / "why.gralis"))
     assert after.plan == {"estimator": "plain", "n": 3, "f": float(np.float32(0.1)), "yes": True, "a": [0, 1]}
     assert after.plan["yes"] is True
     assert math.isnan(after.provenance.pop("nan"))
     assert after.provenance == {"inf": math.inf, "-inf": -math.inf, "pair": [1, 2.5], "5": "torch.float32"}
-    assert after.f_x == math.inf
+    assert after.f_x == 0.1
     assert asdict(after.cost) == asdict(before.cost)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gralis.errors import GralisError, bad
 
 __all__ = [
+    "LARGEST_OUTPUT",
     "Array",
     "ChannelAxis",
     "Masks",
@@ -27,6 +28,7 @@ __all__ = [
 Array: TypeAlias = NDArray[np.float64]
 Masks: TypeAlias = NDArray[np.bool_]  # (n_coalitions, n_features)
 Shape: TypeAlias = tuple[int, ...]
+LARGEST_OUTPUT = 1e150  # of an output or a gradient: errors are sums of squares, and those of larger numbers overflow
 ChannelAxis: TypeAlias = int | Literal["auto"] | None  # the axis of the channels; None: there are no channels
 
 

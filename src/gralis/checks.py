@@ -15,8 +15,9 @@ import numpy as np
 
 from gralis.errors import bad
 
-#: Control characters other than tab and newline, and surrogates, which UTF-8 cannot represent.
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+#: Control characters other than tab and newline, marks that turn the direction of a line or end it, and surrogates,
+#: which UTF-8 cannot represent.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)  # of a file that is still to be written
 
@@ -177,9 +178,9 @@ def as_path(value: object, owner: str = "save", name: str = "path") -> Path:
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters and lone surrogates written out, so that it can be printed, drawn and saved.
+    r"""The text with what cannot be seen written out, so that it can be printed, drawn and saved.
 
-    >>> printable("a\x1b[31m \udcff")
-    'a\\x1b[31m \\udcff'
+    >>> printable("a\x1b[31m \udcff"), printable("evil\u202etxt.exe")
+    ('a\\x1b[31m \\udcff', 'evil\\u202etxt.exe')
     """
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

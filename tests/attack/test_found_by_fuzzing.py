@@ -170,3 +170,19 @@ def test_a_number_of_a_file_that_no_float_can_hold_is_one_sentence(tmp_path, exp
     meta[name] = {**meta["cost"], "seconds": number} if name == "cost" else number
     with pytest.raises(gralis.GralisError, match=f"{name}.* is out of range"):
         gralis.load(write_arrays(tmp_path / "why.gralis", arrays, meta))
+
+
+@pytest.mark.parametrize("name", ["values", "f_baselines", "baseline_weights", "ledger.value", "ledger.gradient"])
+def test_a_number_of_a_file_whose_square_overflows_is_one_sentence(tmp_path, explained, name) -> None:
+    arrays, meta = read_arrays(explained["e"].save(tmp_path / "why.gralis"), "explanation")
+    changed = {**arrays, name: np.full_like(arrays[name], 1e160)}
+    with pytest.raises(gralis.GralisError, match=rf"{name}.* holds a number beyond 1e\+150"):
+        gralis.load(write_arrays(tmp_path / "why.gralis", changed, meta))
+
+
+def test_an_output_whose_square_overflows_is_one_sentence() -> None:
+    """Such numbers passed, and tables and reports of them raised errors of LAPACK."""
+    with pytest.raises(gralis.ModelError, match=r"output is 1e\+160, first at .* scale the output of the model"):
+        gralis.explain(lambda z: 1e160 * z.sum(1), torch.ones(1, dtype=torch.float64))
+    e = gralis.explain(lambda z: 1e149 * (z**2).sum(1), torch.ones(4, dtype=torch.float64))
+    assert "e+149" in repr(e)

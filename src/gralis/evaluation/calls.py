@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gralis.arrays import Array
+from gralis.arrays import LARGEST_OUTPUT, Array
 from gralis.errors import ModelError, bad
 from gralis.evaluation import clock
 from gralis.evaluation.batching import BatchSizer, Layout
@@ -239,16 +239,20 @@ class ModelCalls:
 
 
 def _require_finite(rows: Array, name_of: Callable[[tuple[int, ...]], str], points: PointSequence, part: slice) -> None:
-    """A NaN or an infinity is reported with the first point at which it appears, never averaged away."""
-    wrong = ~np.isfinite(rows)
+    """What has no square that is a number is reported with the first point at which it appears, never averaged away."""
+    wrong = ~(np.abs(rows) <= LARGEST_OUTPUT)  # also a NaN
     if wrong.any():
         row, *place = np.argwhere(wrong)[0].tolist()
         name, where = name_of(tuple(place)), points.location(part.start + row)
-        raise ModelError(f"The model's {name} is {rows[row, *place]}, first at {where}{_advice(name)}")
+        raise ModelError(
+            f"The model's {name} is {rows[row, *place]}, first at {where}{_advice(name, rows[row, *place])}"
+        )
 
 
-def _advice(name: str) -> str:
-    """What to do about a gradient that is not finite where the output is."""
+def _advice(name: str, number: float) -> str:
+    """What to do about a gradient that is not finite where the output is, and about what is too large."""
+    if np.isfinite(number):
+        return f" Beyond {LARGEST_OUTPUT:g} the squares of errors overflow: scale the output of the model."
     if not name.startswith("gradient"):
         return ""
     return (

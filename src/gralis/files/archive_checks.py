@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gralis.arrays import LARGEST_OUTPUT
 from gralis.ledger.folded import N_GROUPS
 
 __all__ = ["require_whole"]
@@ -58,6 +59,9 @@ def require_whole(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -
     for name in ("values", "f_baselines", "baseline_weights", "squared_distance"):
         if not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} holds a number that is not finite")
+    for name in ("values", "f_baselines", "baseline_weights", "ledger.value", "ledger.gradient"):
+        if name in arrays and (np.abs(arrays[name]) > LARGEST_OUTPUT).any():
+            raise ValueError(f"{name} holds a number beyond {LARGEST_OUTPUT:g}")
     for name in ("margin", "rounding"):
         if name in arrays:
             _require(arrays, name, (n,))
@@ -105,7 +109,9 @@ def _require_trees(arrays: Mapping[str, NDArray[Any]], n: int, n_baselines: int)
 
 
 def _require_meta(meta: Mapping[str, Any]) -> None:
-    lowest = {"f_x": -_LARGEST, "price": 1.0, "model_rounding": 0.0, "model_noise": 0.0}
+    if not abs(meta["f_x"]) <= LARGEST_OUTPUT:
+        raise ValueError("f_x is out of range")
+    lowest = {"price": 1.0, "model_rounding": 0.0, "model_noise": 0.0}
     for name, least in lowest.items():
         if name in meta and not least <= meta[name] <= _LARGEST:  # JSON has whole numbers that no float can hold
             raise ValueError(f"{name} is out of range")
