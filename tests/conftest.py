@@ -61,15 +61,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """What weighs the process itself runs in a new one: a worker that ran other tests has their threads and memory."""
     if pyfuncitem.get_closest_marker("fresh_process") is None or "IN_A_FRESH_PROCESS" in os.environ:
         return None
-    told = tests_in_a_fresh_process(pyfuncitem.path, pyfuncitem.config.rootpath)
+    config = pyfuncitem.config
+    told = tests_in_a_fresh_process(pyfuncitem.path, config.rootpath, config.option.markexpr)
     assert f"PASSED {pyfuncitem.nodeid}\n" in told, told
     return True
 
 
 @functools.cache
-def tests_in_a_fresh_process(path: Path, root: Path) -> str:
-    """What pytest tells about the tests of a file that are marked so, all of them in one process."""
+def tests_in_a_fresh_process(path: Path, root: Path, chosen: str) -> str:
+    """What pytest tells about the tests of a file that are marked so and chosen, all of them in one process."""
+    marks = f"fresh_process and ({chosen})" if chosen else "fresh_process"
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment = {**inherited, "IN_A_FRESH_PROCESS": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-m", "fresh_process", str(path)]
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-m", marks, str(path)]
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True).stdout

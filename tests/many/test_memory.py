@@ -34,6 +34,7 @@ def growth(n, width, budget):
     return resident() - before, size * n
 
 
+@pytest.mark.fresh_process
 def test_hundreds_of_explanations_leave_nothing_behind():
     """If the ledgers stayed, it would be twice the bound."""
     grown, all_ledgers = growth(200, 24, 256)
@@ -42,6 +43,7 @@ def test_hundreds_of_explanations_leave_nothing_behind():
 
 
 @pytest.mark.slow
+@pytest.mark.fresh_process
 def test_ten_thousand_explanations_leave_nothing_behind():
     """2 kB for each is more than the noise of the allocator, and less than any explanation has."""
     grown, all_ledgers = growth(10_000, 6, 120)

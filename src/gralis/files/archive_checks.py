@@ -134,7 +134,7 @@ def _require_meta(meta: Mapping[str, Any]) -> None:
     for name, value in meta["cost"].items():
         if not isinstance(value, str if name in _COST_TEXT else Real) or isinstance(value, bool):
             raise ValueError(f"cost.{name} is {value!r}")
-        if name not in _COST_TEXT and not abs(value) <= _LARGEST:
+        if isinstance(value, Real) and not -_LARGEST <= value <= _LARGEST:  # type: ignore[operator]
             raise ValueError(f"cost.{name} is out of range")
     if not all(isinstance(part, str) for part in [*meta.get("model_doubts", ()), *(meta["leaf_keys"] or ())]):
         raise ValueError("model_doubts or leaf_keys hold something that is not text")
