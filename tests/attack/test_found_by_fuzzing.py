@@ -186,3 +186,12 @@ def test_an_output_whose_square_overflows_is_one_sentence() -> None:
         gralis.explain(lambda z: 1e160 * z.sum(1), torch.ones(1, dtype=torch.float64))
     e = gralis.explain(lambda z: 1e149 * (z**2).sum(1), torch.ones(4, dtype=torch.float64))
     assert "e+149" in repr(e)
+
+
+def test_a_zip_of_a_version_that_does_not_exist_is_one_sentence(tmp_path, explained) -> None:
+    path = Path(explained["e"].save(tmp_path / "why.gralis"))
+    content = bytearray(path.read_bytes())
+    content[content.find(b"PK\x01\x02") + 6] = 193  # the version that is needed to read the first part
+    path.write_bytes(content)
+    with pytest.raises(gralis.GralisError, match="not a whole gralis file"):
+        gralis.load(path)

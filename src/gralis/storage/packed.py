@@ -87,6 +87,6 @@ def has_part(path: Path, name: str) -> bool:
     """
     if not path.is_file():  # a pipe would never end
         return False
-    with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+    with suppress(*BROKEN), zipfile.ZipFile(path) as archive:
         return name in archive.namelist()
     return False
