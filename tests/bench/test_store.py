@@ -45,6 +45,16 @@ def test_a_torn_or_altered_file_does_not_count(tmp_path, harm):
     assert store.get("a", "abc") is None
 
 
+@pytest.mark.timeout(60)  # without the check it waits for ever
+def test_a_pipe_in_place_of_a_record_is_no_record(tmp_path):
+    with Store(tmp_path, {}).writing() as store:
+        store.put("a", "abc", {"value": 0.1})
+    (path,) = (tmp_path / "images").iterdir()
+    path.unlink()
+    os.mkfifo(path)
+    assert store.get("a", "abc") is None
+
+
 def test_what_a_killed_run_left_is_cleared(tmp_path):
     with Store(tmp_path, {}).writing():
         pass

@@ -211,6 +211,14 @@ def test_device_comes_from_the_parameters_or_buffers_or_is_cpu():
     assert models.torch(torch.sin, device="meta").value(torch.zeros(2)).device.type == "meta"
 
 
+def test_lazy_layers_that_were_never_called_are_one_sentence():
+    module = nn.Sequential(nn.Flatten(), nn.LazyLinear(2)).eval()
+    with pytest.raises(GralisError, match=r"must be initialized.*no shape yet.*Call it once with a batch"):
+        models.torch(module)
+    module(torch.ones(1, 3))
+    assert models.torch(module, target=0).value(torch.ones(1, 3)).shape == (1,)
+
+
 def test_fingerprint_tells_states_apart():
     net = mlp()
     fingerprint = models.torch(net, 0).fingerprint()

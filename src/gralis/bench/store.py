@@ -80,6 +80,8 @@ def _place(name: str) -> str:
 
 def _record_of_schema_1(path: Path, key: str) -> dict[str, Any] | None:
     """The record in a file of schema 1, which had no manifest: every file carried its key and its checksum."""
+    if not path.is_file():  # a pipe would never end
+        return None
     try:
         known = _unsealed(json.loads(path.read_bytes()))
         return dict(known["record"]) if known["key"] == key else None

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from gralis.errors import ModelError, NoGradientError, bad
 from gralis.models.device_map import input_device, is_loaded
@@ -60,6 +61,9 @@ def torch_model(
     owner = module if isinstance(module, nn.Module) else getattr(module, "__self__", None)
     if isinstance(owner, nn.Module) and not is_loaded(owner):
         raise bad("module", "models.torch", "loaded", "a module on the device 'meta', which has no numbers")
+    if isinstance(owner, nn.Module) and any(map(is_lazy, (*owner.parameters(), *owner.buffers()))):
+        advice = "Call it once with a batch: lazy modules such as LazyLinear take their shapes from it."
+        raise bad("module", "models.torch", "initialized", "a module with parameters that have no shape yet", advice)
     if not any(dtype is each for each in (None, torch.float16, torch.bfloat16, torch.float32, torch.float64)):
         raise bad("dtype", "models.torch", "None or a floating torch.dtype of 16 to 64 bits", repr(dtype))
     return TorchModel(module, check(target, "models.torch"), None if device is None else _available(device), dtype)
