@@ -114,4 +114,6 @@ def test_a_slow_model_is_told_with_the_batches_that_a_run_begins_with():
         return smooth(z) + 0.0 * torch.zeros(len(z), 500_000, dtype=torch.float64)[:, 0].to(z.dtype)
 
     told = gralis.cost(slow, spread(9), budget=300)
-    assert 60_000_000 < told.bytes < 75_000_000  # sixteen rows of 4 MB, and the ledger
+    # Sixteen rows of 4 MB, and the ledger; eight would be 32 MB, and thirty-two 128 MB. A single row was weighed, with
+    # what the heap of the process takes anew for it, and counts sixteen times.
+    assert 60_000_000 < told.bytes < 110_000_000
